@@ -1,0 +1,1 @@
+"""Train robot policies straight from LeRobotDataset v3 data, wherever it lies."""

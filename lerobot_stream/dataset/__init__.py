@@ -1,0 +1,1 @@
+"""What a LeRobotDataset v3 says about itself: metadata and rows."""

@@ -1,0 +1,1 @@
+"""What a person should know about a dataset before training on it."""

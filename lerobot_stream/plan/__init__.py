@@ -1,0 +1,1 @@
+"""Which frames come when: pure decisions over plain arrays."""

@@ -1,0 +1,1 @@
+"""The index of a dataset's videos: built once, stored, checked."""

@@ -1,0 +1,1 @@
+"""Where the bytes of a dataset come from."""

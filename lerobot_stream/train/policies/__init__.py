@@ -1,0 +1,1 @@
+"""Policies that can be trained."""

@@ -9,15 +9,17 @@ READY := $(VENV)/.ready
 DEMO ?= demo
 
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0
-HAS_AVCODEC := $(PYTHON) -c 'import ctypes.util, sys; sys.exit(not ctypes.util.find_library("avcodec"))'
+LIB_DIRS := $(CONDA_PREFIX)/lib /opt/homebrew/lib /usr/local/lib
+HAS_AVCODEC := { $(PYTHON) -c 'import ctypes.util, sys; sys.exit(not ctypes.util.find_library("avcodec"))' \
+    || ls $(addsuffix /libavcodec.*,$(LIB_DIRS)) 2>/dev/null | grep -q .; }
 HAS_FFMPEG := { $(HAS_AVCODEC) && command -v ffmpeg >/dev/null; }
 
 # Run apt-get with the rights that there are; fail without asking for a password.
 define apt_install
 if ! command -v apt-get >/dev/null; then false; \
-elif [ "$$(id -u)" = 0 ]; then $(APT) update >&2 && $(APT) install -y --no-install-recommends $(1) >&2; \
+elif [ "$$(id -u)" = 0 ]; then $(APT) update >&2; $(APT) install -y --no-install-recommends $(1) >&2; \
 elif sudo -n true 2>/dev/null; then \
-    sudo -n env $(APT) update >&2 && sudo -n env $(APT) install -y --no-install-recommends $(1) >&2; \
+    sudo -n env $(APT) update >&2; sudo -n env $(APT) install -y --no-install-recommends $(1) >&2; \
 else false; fi
 endef
 

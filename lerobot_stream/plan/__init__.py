@@ -1,1 +1,1 @@
-"""Which frames come when: pure decisions over plain arrays."""
+"""Which frames each worker delivers, in which order: pure functions of plain arrays."""

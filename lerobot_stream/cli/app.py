@@ -1,0 +1,42 @@
+"""The Typer app: its commands by name, each imported from a file of its own."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+import typer
+
+COMMANDS = {
+    "train": "lerobot_stream.cli.train",
+    "build-sidecar": "lerobot_stream.cli.build_sidecar",
+    "validate-sidecar": "lerobot_stream.cli.validate_sidecar",
+    "publish-sidecar": "lerobot_stream.cli.publish_sidecar",
+    "inspect-episodes": "lerobot_stream.cli.inspect_episodes",
+}
+"""Module of each command; its function ``command`` is what runs, by ``Command`` if it has one."""
+
+_HELP = "Train robot policies straight from LeRobotDataset v3 data, wherever it lies."
+
+
+def make_app(commands: Sequence[str]) -> typer.Typer:
+    """Build the app.
+
+    Args:
+        commands: Names out of ``COMMANDS``; a single one becomes the program itself.
+
+    Returns:
+        The app, to be called with ``args``, ``prog_name`` and ``standalone_mode=False``.
+    """
+    app = typer.Typer(
+        help=_HELP,
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in commands:
+        module = importlib.import_module(COMMANDS[name])
+        app.command(name, cls=getattr(module, "Command", None))(module.command)
+    return app

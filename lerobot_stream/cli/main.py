@@ -1,0 +1,104 @@
+"""Entry points: run a command and turn what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import typer
+
+from lerobot_stream.cli.app import COMMANDS, make_app
+from lerobot_stream.cli.options import find_renamed
+from lerobot_stream.errors import StreamError
+
+DONE, FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main() -> None:
+    """Run ``lerobot-stream``."""
+    sys.exit(run("lerobot-stream", list(COMMANDS), sys.argv[1:]))
+
+
+def train_main() -> None:
+    """Run ``lerobot-train``, which is ``lerobot-stream train``."""
+    sys.exit(run("lerobot-train", ["train"], sys.argv[1:]))
+
+
+def build_main() -> None:
+    """Run ``lerobot-build-mp4-sidecar``, which is ``lerobot-stream build-sidecar``."""
+    sys.exit(run("lerobot-build-mp4-sidecar", ["build-sidecar"], sys.argv[1:]))
+
+
+def run(program: str, commands: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run a command line.
+
+    Args:
+        program: The name it was called by.
+        commands: Names of the commands it has; a single one needs no name to be called.
+        arguments: What stands behind the program's name.
+
+    Returns:
+        0 done, 1 a fault of the data or the world, 2 wrong usage, 130 interrupted.
+    """
+    renamed = find_renamed(arguments)
+    if renamed is not None:
+        flag, advice = renamed
+        return _report(f"no such option: {flag}", hint=advice, code=USAGE)
+    try:
+        return _guarded(program, make_app(commands), arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing that is still buffered may complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAULT
+
+
+def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str]) -> int:
+    try:
+        code = app(args=list(arguments), prog_name=program, standalone_mode=False)
+        sys.stdout.flush()
+    except StreamError as error:
+        return _report(str(error), notes=_notes(error), hint=error.hint, code=FAULT)
+    except typer.TyperException as error:
+        message, hint = _usage(error)
+        return _report(message, hint=hint or f"{program} --help", code=error.exit_code)
+    except ValueError as error:
+        if not _raised_by_us(error.__traceback__):
+            raise
+        return _report(str(error), notes=_notes(error), code=USAGE)
+    return code if isinstance(code, int) else DONE
+
+
+def _report(message: str, *, notes: Sequence[str] = (), hint: str | None = None, code: int) -> int:
+    lines = [f"error: {message}", *(f"  {note}" for note in notes)]
+    if hint:
+        lines.append(f"  hint: {hint}")
+    typer.echo("\n".join(lines), err=True)
+    return code
+
+
+def _notes(error: BaseException) -> list[str]:
+    return [line for note in getattr(error, "__notes__", ()) for line in note.splitlines()]
+
+
+def _usage(error: typer.TyperException) -> tuple[str, str | None]:
+    """The message in our own style, and the flag or command that was perhaps meant."""
+    flag, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if flag is not None:
+        close = difflib.get_close_matches(flag, known or (), n=1)
+        return f"no such option: {flag}", f"did you mean {close[0]}" if close else None
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return message[:1].lower() + message[1:], None
+
+
+def _raised_by_us(trace: TracebackType | None) -> bool:
+    """Whether the error was raised by a line of this package, so that it is about an argument."""
+    module = ""
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        trace = trace.tb_next
+    return module.partition(".")[0] == __name__.partition(".")[0]

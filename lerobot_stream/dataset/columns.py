@@ -1,0 +1,157 @@
+"""Arrow columns as NumPy arrays of a feature's type and shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lerobot_stream.dataset.info import Feature
+from lerobot_stream.errors import FormatError
+
+
+@contextmanager
+def placed(path: str, column: str) -> Iterator[None]:
+    """Name file and column on a FormatError from inside that does not know them.
+
+    Args:
+        path: The file.
+        column: The column, or what else is being read there.
+    """
+    try:
+        yield
+    except FormatError as error:
+        error.path = error.path or path
+        error.where = error.where or f"column {column}"
+        raise
+
+
+def feature_array(column: pa.ChunkedArray, feature: Feature) -> NDArray[Any]:
+    """Convert a column to an array of its own memory.
+
+    Args:
+        column: ``n`` rows of numbers, text, or lists nested to any depth.
+        feature: The type and shape promised.
+
+    Returns:
+        ``(n,)`` where a row is one value, else ``(n, *shape)``. Text, and what NumPy has no
+        number type for, comes as an object array.
+
+    Raises:
+        FormatError: There are nulls, lists of other lengths, or values the type can't hold.
+    """
+    num_rows = len(column)
+    dtype = _dtype(feature.dtype)
+    if dtype is None:
+        return _objects(column)
+    flat = _flat(column)
+    num_values = math.prod(feature.shape)
+    if len(flat) != num_rows * num_values:
+        found = len(flat) / num_rows if num_rows else len(flat)
+        shape = list(feature.shape)
+        raise FormatError(f"wanted {num_values} values a row for shape {shape}, found {found:g}")
+    values = _cast(flat, dtype)
+    return values if feature.shape in ((), (1,)) else values.reshape(num_rows, *feature.shape)
+
+
+def number_array(column: pa.ChunkedArray) -> NDArray[np.float64 | np.int64]:
+    """Convert a column of plain numbers that may be missing.
+
+    Returns:
+        ``(n,)`` int64 for whole numbers without gaps, else float64 with NaN for what is missing.
+
+    Raises:
+        FormatError: It is not a column of numbers.
+    """
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        raise FormatError(f"wanted numbers, found {kind}")
+    if pa.types.is_integer(kind) and not column.null_count:
+        whole: NDArray[np.int64] = np.array(column.to_numpy(), np.int64)
+        return whole
+    values: NDArray[np.float64] = np.array(column.cast(pa.float64()).to_numpy(), np.float64)
+    return values
+
+
+def picture_bytes(column: pa.ChunkedArray) -> list[bytes]:
+    """Return the encoded pictures of an image column.
+
+    Args:
+        column: ``struct{bytes, path}`` or plain binary.
+
+    Raises:
+        FormatError: A picture is not stored in the column.
+    """
+    array = _whole(column)
+    if pa.types.is_struct(array.type):
+        if array.type.get_field_index("bytes") < 0:
+            raise FormatError(f"wanted a struct with bytes, found {array.type}")
+        array = pc.struct_field(array, "bytes")
+    if not (pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)):
+        raise FormatError(f"wanted encoded pictures, found {array.type}")
+    if array.null_count:
+        raise FormatError(f"{array.null_count} of {len(array)} pictures are not in the file")
+    pictures: list[bytes] = array.to_pylist()
+    return pictures
+
+
+def _dtype(name: str) -> np.dtype[Any] | None:
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        return None
+    return dtype if dtype.kind in "biuf" else None
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    array = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array
+
+
+def _flat(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return the innermost values, after a look at every list on the way."""
+    if not column.num_chunks:
+        return np.empty(0)
+    array = _whole(column)
+    while pa.types.is_nested(array.type):
+        if not hasattr(array, "flatten") or pa.types.is_struct(array.type):
+            raise FormatError(f"wanted numbers or lists, found {array.type}")
+        _refuse_nulls(array)
+        lengths = pc.min_max(pc.list_value_length(array)).as_py()
+        if lengths["min"] != lengths["max"]:
+            raise FormatError(f"lists have {lengths['min']} to {lengths['max']} values")
+        array = array.flatten()
+    _refuse_nulls(array)
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _refuse_nulls(array: pa.Array) -> None:
+    if array.null_count:
+        raise FormatError(f"{array.null_count} of {len(array)} values are null")
+
+
+def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Convert to a copy; whole numbers and truth values must survive unchanged."""
+    if values.dtype.kind not in "biuf":
+        raise FormatError(f"wanted {dtype}, found {values.dtype}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = values.astype(dtype)
+    if dtype.kind != "f" and not np.array_equal(cast, values):
+        raise FormatError(f"wanted {dtype}, found {values.dtype} values it can't hold")
+    return cast
+
+
+def _objects(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return one object a row."""
+    return np.fromiter(column.to_pylist(), object, len(column))

@@ -9,20 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.plan.order import Order, last_positions
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Unit:
-    """Items of one visit that are decoded together."""
-
-    visit: int
-    """Number of the visit in its order."""
-    positions: NDArray[np.int64]
-    """``(m,)`` Positions of the items in the stream, in the order of ``frames``."""
-    frames: NDArray[np.int32]
-    """``(m,)`` Their frame numbers, rising."""
-    last: bool
-    """True where no later unit needs the visit."""
+from lerobot_stream.plan.unit import Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

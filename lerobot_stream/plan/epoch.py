@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lerobot_stream.plan.clip import plan_clip
 from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.random import generator
 from lerobot_stream.plan.remaining import plan_remaining
@@ -23,11 +24,11 @@ def plan_epoch(share: Share, *, epoch: int) -> Order:
         PlanError: Not even one episode and its successor fit the byte budget.
         ValueError: The decoded frames that ``clip`` must hold exceed their budget.
     """
-    rng = generator(share.config.seed, epoch, share.rank, share.worker)
+    seeds = (share.config.seed, epoch, share.rank, share.worker)
     match share.config.strategy:
         case "remaining":
-            return plan_remaining(share, rng)
+            return plan_remaining(share, generator(*seeds))
         case "round_robin":
-            return plan_round_robin(share, rng)
+            return plan_round_robin(share, generator(*seeds))
         case "clip":
-            raise NotImplementedError
+            return plan_clip(share, *seeds)

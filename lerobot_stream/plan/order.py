@@ -18,7 +18,8 @@ class Order:
     """A permutation of the frames of a share; item ``j`` is frame ``frame[j]`` of a visit."""
 
     visit: NDArray[np.int32]
-    """``(n,)`` Visit that each item belongs to; visits are numbered by their first item."""
+    """``(n,)`` Visit that each item belongs to; visits are numbered by their first run
+    where the strategy fixes runs, else by their first item."""
     frame: NDArray[np.int32]
     """``(n,)`` Frame number of each item within its episode."""
     visit_episode: NDArray[np.int64]

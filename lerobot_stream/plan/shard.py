@@ -28,15 +28,23 @@ def plan_shards(lengths: NDArray[np.int64], num_shards: int) -> list[NDArray[np.
     lengths = np.asarray(lengths, dtype=np.int64)
     longest_first = np.argsort(-lengths, kind="stable")
     shard_of = np.empty(len(lengths), dtype=np.int64)
-    shard_of[longest_first] = _deal(lengths[longest_first].tolist(), num_shards)
+    shard_of[longest_first] = deal(lengths[longest_first].tolist(), num_shards)
     by_shard = np.argsort(shard_of, kind="stable")
     stops = np.cumsum(np.bincount(shard_of, minlength=num_shards))
     return np.split(by_shard, stops[:-1])
 
 
-def _deal(loads: list[int], num_shards: int) -> list[int]:
-    """Shard of each load; a heap entry is ``total * num_shards + shard``."""
-    heap = list(range(num_shards))
+def deal(loads: list[int], num_shards: int) -> list[int]:
+    """Give each load in turn to the lightest shard, ties to the lowest.
+
+    Args:
+        loads: Loads in the order in which they are dealt.
+        num_shards: Shards to fill.
+
+    Returns:
+        Shard of each load.
+    """
+    heap = list(range(num_shards))  # each is total * num_shards + shard
     dealt = []
     for load in loads:
         shard = heap[0] % num_shards

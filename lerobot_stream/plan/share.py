@@ -28,7 +28,7 @@ class Episodes:
     lengths: NDArray[np.int64]
     """``(e,)`` Frames of each."""
     sizes: NDArray[np.int64]
-    """``(e,)`` Bytes to fetch for each; only those of the own rank are looked at."""
+    """``(e,)`` Bytes to fetch for each."""
     entries: Ragged
     """``(e * num_cameras,)`` rows: frames at which a camera can start clean, rising."""
     num_cameras: int
@@ -112,6 +112,11 @@ class PlanConfig:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
 
     @property
+    def worker_pool_size(self) -> int:
+        """Episodes that one worker is asked to mix."""
+        return worker_pool_size(self.pool_size, self.num_workers)
+
+    @property
     def worker_byte_budget(self) -> int:
         """Fetched bytes that one worker may hold."""
         return self.byte_budget // self.num_workers
@@ -133,7 +138,9 @@ class Share:
     worker: int
     """Number of the worker within its rank."""
     positions: NDArray[np.int64]
-    """``(e,)`` Positions of the worker's episodes among all selected ones, rising."""
+    """``(e,)`` Positions of the worker's episodes in ``selected``, rising."""
+    selected: Episodes
+    """All selected episodes, of all ranks."""
     episodes: Episodes
     """The worker's episodes."""
     frames: Ragged | None = None
@@ -166,12 +173,10 @@ class Share:
         Raises:
             PlanError: Not even one episode and its successor fit.
         """
-        if most is None:
-            most = worker_pool_size(self.config.pool_size, self.config.num_workers)
         return checked_pool(
             self.episodes.index,
             self.episodes.sizes,
-            pool_size=most,
+            pool_size=self.config.worker_pool_size if most is None else most,
             byte_budget=self.config.worker_byte_budget,
         )
 
@@ -203,6 +208,7 @@ def plan_share(episodes: Episodes, config: PlanConfig, *, rank: int, worker: int
         rank=rank,
         worker=worker,
         positions=mine,
+        selected=episodes,
         episodes=episodes.select(mine),
     )
     share.pool()

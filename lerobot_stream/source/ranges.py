@@ -115,6 +115,8 @@ class SourceFile(io.RawIOBase):
 
     def read_span(self, span: Span) -> bytes:
         """Read a span without moving the position."""
+        if self.closed:
+            raise ValueError("read of a closed file")
         if not len(span):
             return b""
         number = self._find(span)

@@ -65,6 +65,8 @@ def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str])
         return _report(str(error), notes=_notes(error), hint=error.hint, code=FAULT)
     except typer.TyperException as error:
         message, hint = _usage(error)
+        if not message:  # called without a command: the help has been shown
+            return error.exit_code
         return _report(message, hint=hint or f"{program} --help", code=error.exit_code)
     except ValueError as error:
         if not _raised_by_us(error.__traceback__):

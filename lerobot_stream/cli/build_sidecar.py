@@ -1,0 +1,113 @@
+"""``build-sidecar``: index the videos of a dataset, once for everyone who reads it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from lerobot_stream.cli.address import AsJson, RepoId, RepoType, Revision, Root, open_address
+from lerobot_stream.cli.episode_list import parse_episodes
+from lerobot_stream.cli.progress import format_bytes, show_progress
+from lerobot_stream.errors import DatasetError, SidecarError
+
+if TYPE_CHECKING:
+    from lerobot_stream.inspect.finding import Finding
+
+_SHOWN = 20
+"""Faults named in one error."""
+
+
+def command(
+    repo_id: RepoId,
+    repo_type: RepoType = "dataset",
+    revision: Revision = None,
+    data_root: Annotated[
+        str | None,
+        typer.Option("--data-root", help="The address; goes before --root.", show_default=False),
+    ] = None,
+    root: Root = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="File to write; the cache if not given.")
+    ] = None,
+    episodes: Annotated[
+        str | None,
+        typer.Option("--episodes", help="Only the files of the first N, or of 0,4,7-9."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Files read at once.")] = 8,
+    range_backend: Annotated[
+        str | None,
+        typer.Option("--range-backend", help="fsspec or native-http; from the address if unset."),
+    ] = None,
+    max_probe_mb: Annotated[
+        int, typer.Option("--max-probe-mb", min=1, help="Most MB read of one file's head.")
+    ] = 64,
+    push: Annotated[bool, typer.Option("--push", help="Publish the sidecar afterwards.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build the index of a dataset's videos and print its path.
+
+    Training builds it by itself when it is needed. Building it first shows what is wrong with a
+    dataset before a run starts. A sidecar in the cache that still fits is kept.
+    """
+    if range_backend not in (None, "fsspec", "native-http"):
+        raise ValueError(f"--range-backend: wanted fsspec or native-http, found {range_backend!r}")
+    chosen = None if episodes is None else parse_episodes(episodes)
+    source = open_address(repo_id, root=data_root or root, revision=revision, repo_type=repo_type)
+    if push:
+        raise SidecarError(
+            "there is nothing to publish to: this dataset is a folder",
+            path=source.identity.data_root,
+            hint="leave out --push, training from a folder uses the sidecar in the cache",
+        )
+    from lerobot_stream.inspect.indexing import index_videos
+
+    console = Console(stderr=True, highlight=False)
+    started = time.monotonic()
+    with show_progress(console) as progress:
+        built = index_videos(
+            source,
+            episodes=chosen,
+            output=output,
+            workers=workers,
+            max_probe_bytes=max_probe_mb << 20,
+            progress=progress,
+        )
+    seconds = time.monotonic() - started
+    for finding in built.findings:
+        if finding.severity == "warning":
+            console.print(f"warning: {finding}", markup=False, soft_wrap=True)
+    faults = [finding for finding in built.findings if finding.severity == "error"]
+    size = built.path.stat().st_size
+    if as_json:
+        summary: dict[str, Any] = {
+            "path": str(built.path),
+            "bytes": size,
+            "files": built.num_files,
+            "subset": built.subset,
+            "requests": source.count.requests,
+            "read_bytes": source.count.bytes,
+            "seconds": round(seconds, 3),
+            "errors": [str(finding) for finding in faults],
+        }
+        typer.echo(json.dumps(summary))
+    if faults:
+        raise _refusal(faults)
+    what = f"{built.num_files} videos, {format_bytes(size)}, {seconds:.1f} s"
+    console.print(f"sidecar of {what}", markup=False, soft_wrap=True)
+    if not as_json:
+        typer.echo(built.path)
+
+
+def _refusal(faults: list[Finding]) -> DatasetError:
+    first, *more = faults
+    error = DatasetError(str(first), hint=first.hint)
+    for finding in more[:_SHOWN]:
+        error.add_note(str(finding))
+    if len(more) > _SHOWN:
+        error.add_note(f"and {len(more) - _SHOWN} more; inspect-episodes shows them all")
+    return error

@@ -1,0 +1,34 @@
+"""Episodes as people write them: a count, or a list such as ``0,4,7-9``."""
+
+from __future__ import annotations
+
+
+def parse_episodes(text: str) -> list[int]:
+    """Read a list of episodes.
+
+    Args:
+        text: ``12`` for the first twelve, or ``0,4,7-9`` (``3,`` for episode 3 alone).
+
+    Returns:
+        Episode indices, rising, each once.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if text.strip().isdecimal():
+        return list(range(_at_least_one(int(text))))
+    chosen: set[int] = set()
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        start, dash, stop = part.partition("-")
+        if not start.isdecimal() or (dash and not stop.isdecimal()):
+            raise ValueError(f"--episodes: wanted a count or a list like 0,4,7-9, found {text!r}")
+        chosen.update(range(int(start), int(stop or start) + 1))
+    if not chosen:
+        raise ValueError(f"--episodes: wanted a count or a list like 0,4,7-9, found {text!r}")
+    return sorted(chosen)
+
+
+def _at_least_one(count: int) -> int:
+    if count < 1:
+        raise ValueError("--episodes: wanted at least 1, found 0")
+    return count

@@ -1,0 +1,33 @@
+"""``publish-sidecar``: put a sidecar where everyone who trains on the dataset finds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lerobot_stream.cli.address import RepoId, RepoType, Revision, Root, open_address
+from lerobot_stream.errors import SidecarError
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="The sidecar, an .npz file.", show_default=False)],
+    repo_id: RepoId,
+    repo_type: RepoType = "dataset",
+    revision: Revision = None,
+    root: Root = None,
+) -> None:
+    """Publish a sidecar beside its dataset.
+
+    Only repositories and buckets can hold a published sidecar. A folder has no such place:
+    training from it finds the sidecar in the local cache.
+    """
+    if not file.is_file():
+        raise SidecarError("no such file", path=str(file))
+    source = open_address(repo_id, root=root, revision=revision, repo_type=repo_type)
+    raise SidecarError(
+        "there is nothing to publish to: this dataset is a folder",
+        path=source.identity.data_root,
+        hint="nothing needs to be done, training from a folder uses the sidecar in the cache",
+    )

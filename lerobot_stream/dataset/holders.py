@@ -1,0 +1,47 @@
+"""Which episodes lose something when a file cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lerobot_stream.dataset.episodes import EpisodeTable
+
+
+def describe_holders(table: EpisodeTable, path: str) -> str:
+    """Say what a data or video file holds.
+
+    Args:
+        table: The dataset's episodes.
+        path: The file.
+
+    Returns:
+        For example ``it holds observation.images.top of episodes 2, 3, 7-9``; empty where no
+        episode points to it.
+    """
+    parts = [
+        f"{key} of {_episodes(table.episode_index[file == paths.index(path)].tolist())}"
+        for key, paths, file in _columns(table)
+        if path in paths
+    ]
+    return f"it holds {' and '.join(parts)}" if parts else ""
+
+
+def _columns(table: EpisodeTable) -> list[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
+    videos = [(key, table.video_paths[key], table.video_file[key]) for key in table.video_paths]
+    return [("the rows", table.data_paths, table.data_file), *videos]
+
+
+def _episodes(numbers: list[int]) -> str:
+    return f"episode{'s' if len(numbers) > 1 else ''} {format_numbers(numbers)}"
+
+
+def format_numbers(numbers: list[int]) -> str:
+    """Write rising numbers with runs joined, ``0, 4, 7-9``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -1,0 +1,176 @@
+"""Whatever goes wrong ends in one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import typer
+
+from lerobot_stream.cli import main
+from lerobot_stream.cli.app import COMMANDS
+from lerobot_stream.errors import DatasetError
+
+PROGRAMS = [["lerobot-stream", *COMMANDS], ["lerobot-train", "train"]]
+
+
+def run(*arguments: str, program: str = "lerobot-stream") -> int:
+    return main.run(program, list(COMMANDS), arguments)
+
+
+@pytest.fixture
+def app_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Make every command line run one function."""
+
+    def use(command: Callable[[], None]) -> None:
+        def make_app(commands: object) -> typer.Typer:
+            app = typer.Typer()
+            app.command()(command)
+            return app
+
+        monkeypatch.setattr(main, "make_app", make_app)
+
+    return use
+
+
+def test_a_fault_of_the_world_names_place_notes_and_hint(
+    app_of: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        error = DatasetError("wanted 3 rows, found 2", path="data/file-000.parquet", hint="mend it")
+        error.add_note("in episode 4")
+        raise error
+
+    app_of(fail)
+    assert run() == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "error: data/file-000.parquet: wanted 3 rows, found 2\n  in episode 4\n  hint: mend it\n"
+    )
+
+
+def test_a_bug_keeps_its_traceback(app_of: Callable[[Callable[[], None]], None]) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("a bug")
+
+    app_of(fail)
+    with pytest.raises(ZeroDivisionError):
+        run()
+
+
+def test_a_foreign_librarys_value_error_is_a_bug(
+    app_of: Callable[[Callable[[], None]], None],
+) -> None:
+    def fail() -> None:
+        raise ValueError("not about an argument")
+
+    app_of(fail)
+    with pytest.raises(ValueError, match="not about an argument"):
+        run()
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
+def test_ends_without_a_word_when_stopped(
+    error: type[BaseException],
+    code: int,
+    app_of: Callable[[Callable[[], None]], None],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def stop() -> None:
+        raise error
+
+    app_of(stop)
+    assert run() == code
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["train", "--dataset.streeming=true"],
+            "error: no such option: --dataset.streeming\n  hint: did you mean --dataset.streaming\n",
+            id="misspelt flag",
+        ),
+        pytest.param(
+            ["train", "--dataset.buffer_size=3"],
+            "error: no such option: --dataset.buffer_size\n  hint: use ",
+            id="renamed flag",
+        ),
+        pytest.param(["train"], "error: --dataset.repo_id must be given\n", id="missing setting"),
+        pytest.param(
+            ["train", "--dataset.repo_id=a/b", "--batch_size=0"],
+            "error: --batch_size must be at least 1, got 0\n",
+            id="value out of bounds",
+        ),
+        pytest.param(
+            ["train", "--dataset.repo_id=a/b", "--config_path=/nowhere/train_config.json"],
+            "error: --config_path: /nowhere/train_config.json cannot be read",
+            id="missing configuration",
+        ),
+        pytest.param(["fly"], "error: no such command 'fly'", id="unknown command"),
+        pytest.param(["build-sidecar"], "error: missing option '--repo-id'", id="missing option"),
+        pytest.param(
+            ["build-sidecar", "--repo-id=a/b", "--workers=x"],
+            "error: invalid value",
+            id="no number",
+        ),
+        pytest.param(
+            ["build-sidecar", "--repo-id=a/b", "--workers=0"],
+            "error: invalid value for '--workers'",
+            id="no workers",
+        ),
+        pytest.param(
+            ["inspect-episodes", "--repo-id=a/b", "--repo-type=model"],
+            "error: --repo-type: wanted dataset or bucket, found 'model'\n",
+            id="unknown repository type",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(message)
+    assert len(captured.err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_goes_to_stdout(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "Usage" in captured.out
+
+
+def test_the_help_of_train_shows_every_flag_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    main.run("lerobot-train", ["train"], ["--help"])
+    shown = capsys.readouterr().out
+    assert "--dataset.streaming_native_http_connections=null\n" in shown
+    assert "--dataset.streaming_sampling_strategy=remaining\n" in shown
+
+
+def imported_by(arguments: list[str], modules: list[str]) -> set[str]:
+    """Which modules a fresh process has imported after a command line."""
+    code = (
+        "import sys\n"
+        "from lerobot_stream.cli.app import COMMANDS\n"
+        "from lerobot_stream.cli.main import run\n"
+        f"run('lerobot-stream', list(COMMANDS), {arguments!r})\n"
+        f"print(*(m for m in {modules!r} if m in sys.modules), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    heavy = ["torch", "torchcodec", "pyarrow", "numpy", "huggingface_hub", "fsspec"]
+    assert imported_by([*command, "--help"], heavy) == set()

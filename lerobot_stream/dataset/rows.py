@@ -108,6 +108,22 @@ class RowReader:
         groups = file.groups.holding(episode_index)
         return sum(len(span) for span in file.footer.chunk_spans(groups, self._columns))
 
+    def row_bounds(self, path: str, episode_index: int) -> tuple[int, int]:
+        """Fewest and most rows of an episode that a data file can hold, by its footer.
+
+        Args:
+            path: A data file.
+            episode_index: The episode.
+        """
+        file = self._footers.get(path)
+        least = most = 0
+        for group in file.groups.holding(episode_index):
+            rows = file.footer.metadata.row_group(group).num_rows
+            most += rows
+            if file.groups.low[group] == file.groups.high[group]:
+                least += rows
+        return least, most
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the footers behind."""
         return {"source": self._source, "info": self._info}

@@ -1,0 +1,340 @@
+"""A LeRobotDataset v3 as a stream of shuffled items or batches, each frame once an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from lerobot_stream.dataset.info import Feature
+from lerobot_stream.dataset.metadata import DatasetMetadata
+from lerobot_stream.errors import CheckpointError
+from lerobot_stream.plan.key import PlanKey, plan_key
+from lerobot_stream.plan.share import Share
+from lerobot_stream.stream.batch import Batch, single_items
+from lerobot_stream.stream.config import FramesBy, ReadConfig, Strategy, StreamConfig
+from lerobot_stream.stream.device import moved
+from lerobot_stream.stream.opened import OpenedDataset, open_dataset
+from lerobot_stream.stream.position import Place, StreamPosition
+from lerobot_stream.stream.shares import plan_shares
+from lerobot_stream.stream.transform import transformed
+from lerobot_stream.stream.worker import WorkerStream
+
+
+class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
+    """Shuffled items of a dataset that stays where it is.
+
+    :meth:`batches` is the fast way: everything in this process, with threads inside. Iterating
+    yields single items, for any ``DataLoader``.
+
+    An item has each column of the dataset, ``task`` as text, each camera as ``(C, H, W)``, and
+    for each key of ``delta_timestamps`` a step axis in front and ``<key>_is_pad (T,)``.
+    """
+
+    def __init__(
+        self,
+        repo_id: str,
+        *,
+        root: str | Path | None = ReadConfig.root,
+        revision: str | None = ReadConfig.revision,
+        repo_type: str = ReadConfig.repo_type,
+        episodes: Sequence[int] | None = ReadConfig.episodes,
+        exclude_episodes: Sequence[int] | None = ReadConfig.exclude_episodes,
+        delta_timestamps: Mapping[str, Sequence[float]] | None = ReadConfig.delta_timestamps,
+        image_transforms: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        tolerance_s: float = ReadConfig.tolerance_s,
+        frames_by: FramesBy | None = ReadConfig.frames_by,
+        find_rows: bool = ReadConfig.find_rows,
+        seed: int | None = StreamConfig.seed,
+        return_uint8: bool = False,
+        sampling_strategy: Strategy = StreamConfig.sampling_strategy,
+        episode_pool_size: int | None = StreamConfig.episode_pool_size,
+        prefetch_episodes: int = StreamConfig.prefetch_episodes,
+        byte_budget_gb: float = StreamConfig.byte_budget_gb,
+        decoded_pool_gb: float = StreamConfig.decoded_pool_gb,
+        decode_threads: int = StreamConfig.decode_threads,
+        decoded_queue_size: int = StreamConfig.decoded_queue_size,
+        video_decoder_cache_size: int | None = StreamConfig.video_decoder_cache_size,
+        max_num_shards: int = StreamConfig.max_num_shards,
+        native_http_connections: int | None = ReadConfig.native_http_connections,
+        native_http_subranges: int = ReadConfig.native_http_subranges,
+        sidecar_lock_timeout_s: float = ReadConfig.sidecar_lock_timeout_s,
+        repeat: bool = StreamConfig.repeat,
+        rank: int = StreamConfig.rank,
+        world_size: int = StreamConfig.world_size,
+    ) -> None:
+        """Open a dataset: metadata, and the index of its videos.
+
+        The names and defaults are those of :class:`ReadConfig` and :class:`StreamConfig`, where
+        each is described.
+
+        Args:
+            repo_id: The dataset's name.
+            root: Folder, bucket or URL; None for the Hub.
+            revision: Branch, tag or commit.
+            repo_type: ``dataset`` or ``bucket``.
+            episodes: Episodes to read; None for all.
+            exclude_episodes: Episodes to leave out.
+            delta_timestamps: Seconds relative to the current frame, per feature.
+            image_transforms: Called on each camera of each item, in item order.
+            tolerance_s: Seconds that a timestamp may be off.
+            frames_by: ``count`` or ``time``, where they disagree.
+            find_rows: Read rows where they are, if the metadata names another file.
+            seed: Decides the order.
+            return_uint8: Pictures as uint8 instead of float32 in [0, 1].
+            sampling_strategy: How episodes are mixed.
+            episode_pool_size: Most episodes mixed by a worker.
+            prefetch_episodes: Episodes fetched ahead of the pool.
+            byte_budget_gb: Most coded video held by this rank.
+            decoded_pool_gb: Most decoded pictures held by this rank.
+            decode_threads: Decode threads a worker.
+            decoded_queue_size: Most finished batches waiting.
+            video_decoder_cache_size: Most open decoders of a worker.
+            max_num_shards: Episodes fetched at once by a worker.
+            native_http_connections: HTTP connections.
+            native_http_subranges: Parts of a large span.
+            sidecar_lock_timeout_s: Seconds to wait for another build.
+            repeat: Go on for ever, in full batches.
+            rank: This process.
+            world_size: Processes that share the epoch.
+
+        Raises:
+            StreamError: The dataset cannot be read.
+            ValueError: An argument means nothing.
+        """
+        super().__init__()
+        self.config = StreamConfig(
+            seed=seed,
+            sampling_strategy=sampling_strategy,
+            episode_pool_size=episode_pool_size,
+            prefetch_episodes=prefetch_episodes,
+            byte_budget_gb=byte_budget_gb,
+            decoded_pool_gb=decoded_pool_gb,
+            decode_threads=decode_threads,
+            decoded_queue_size=decoded_queue_size,
+            video_decoder_cache_size=video_decoder_cache_size,
+            max_num_shards=max_num_shards,
+            repeat=repeat,
+            rank=rank,
+            world_size=world_size,
+        )
+        self.opened: OpenedDataset = open_dataset(
+            ReadConfig(
+                repo_id=repo_id,
+                root=root,
+                revision=revision,
+                repo_type=repo_type,
+                episodes=episodes,
+                exclude_episodes=exclude_episodes,
+                delta_timestamps=delta_timestamps,
+                tolerance_s=tolerance_s,
+                frames_by=frames_by,
+                find_rows=find_rows,
+                native_http_connections=native_http_connections,
+                native_http_subranges=native_http_subranges,
+                sidecar_lock_timeout_s=sidecar_lock_timeout_s,
+            )
+        )
+        self.image_transforms = image_transforms
+        self.return_uint8 = return_uint8
+        self._position = StreamPosition()
+        # Fails now, not at the first batch, where the episodes do not fit ranks and budget.
+        self.plan(worker=0, num_workers=1)
+
+    @property
+    def meta(self) -> DatasetMetadata:
+        """Info, episodes, tasks and statistics."""
+        return self.opened.meta
+
+    @property
+    def num_episodes(self) -> int:
+        """Selected episodes, of all ranks."""
+        return len(self.opened.numbers)
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of the selected episodes, of all ranks."""
+        return int(self.opened.lengths.sum())
+
+    @property
+    def fps(self) -> float:
+        """Frames per second."""
+        return self.meta.info.fps
+
+    @property
+    def features(self) -> Mapping[str, Feature]:
+        """The dataset's features."""
+        return self.meta.info.features
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch that the next iteration starts with, also in persistent workers.
+
+        Without ``repeat`` an iteration is one epoch; call this before each, or every one has
+        the same order.
+        """
+        self._position.move(epoch=epoch)
+
+    def batches(
+        self, batch_size: int, *, device: torch.device | str | None = None
+    ) -> Iterator[Batch]:
+        """Iterate batches in this process; fetching and decoding run in threads.
+
+        A batch belongs to whoever holds it: its memory is used again only after its last tensor
+        is gone.
+
+        Args:
+            batch_size: Items a batch. Without ``repeat`` the last batch may be short.
+            device: Where tensors are handed out; None for the CPU.
+
+        Yields:
+            Pictures ``(B, [T,] C, H, W)``, columns ``(B, [T,] ...)``, ``task`` as a list.
+
+        Raises:
+            StreamError: Data cannot be read; every batch before it has been delivered.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        delivered = self._transformed(batch_size, worker=0, num_workers=1, device=device)
+        yield from self._position.counting(delivered, batch_size)
+
+    def worker_batches(self, batch_size: int) -> WorkerBatches:
+        """The same batches for ``DataLoader(dataset.worker_batches(B), batch_size=None)``."""
+        return WorkerBatches(self, batch_size)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield single items of this process's, or this loader worker's, share."""
+        worker, num_workers = _loader_worker()
+        batches = self._transformed(1, worker=worker, num_workers=num_workers)
+        for batch in self._position.counting(batches, 1):
+            yield from single_items(batch)
+
+    def state_dict(
+        self, batches: int | None = None, batch_size: int | None = None, *, num_workers: int = 0
+    ) -> dict[str, Any]:
+        """What :meth:`load_state_dict` needs to go on behind the batches delivered so far.
+
+        Args:
+            batches: Batches taken from a loader with workers since epoch 0 or
+                :meth:`set_epoch`; None for what this process itself has iterated (items count
+                as batches of one).
+            batch_size: Items of each of those batches.
+            num_workers: Workers of that loader.
+
+        Returns:
+            Values that JSON can hold.
+        """
+        if (batches is None) != (batch_size is None):
+            raise ValueError("batches and batch_size belong together")
+        place = self._position.place()
+        if batches is not None and batch_size is not None:
+            place = replace(place, batches=batches, batch_size=batch_size)
+        workers = max(1, num_workers)
+        key = plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch)
+        return {**asdict(place), "num_workers": workers, "plan": key.to_json()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next iteration go on where a state was taken.
+
+        Args:
+            state: From :meth:`state_dict` of a dataset with the same settings.
+
+        Raises:
+            CheckpointError: The order would not be the one that was interrupted; every
+                difference is named.
+        """
+        try:
+            place = Place(*(int(state[field.name]) for field in fields(Place)))
+            workers = int(state["num_workers"])
+            saved = PlanKey.from_json(state["plan"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"the checkpoint holds no position in a stream of this reader ({error!r})",
+                hint="start a new run from its weights with --policy.path",
+            ) from error
+        if workers > len(self.opened.numbers):
+            raise CheckpointError(
+                f"saved with {workers} workers, {len(self.opened.numbers)} episodes are selected"
+            )
+        found = plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch)
+        if differences := saved.difference(found):
+            raise CheckpointError(
+                "the order differs from the interrupted run's: " + "; ".join(differences),
+                hint="resume with the same data and settings, or start a new run from its weights "
+                "with --policy.path",
+            )
+        self._position.move(**asdict(place))
+
+    def plan(self, *, worker: int, num_workers: int) -> Share:
+        """What one worker of this rank delivers.
+
+        Raises:
+            PlanError: There are more ranks than episodes, or an episode exceeds the budget.
+            ValueError: There are more workers than episodes of this rank.
+        """
+        return plan_shares(self.opened, self.config, num_workers=num_workers, worker=worker)
+
+    def _transformed(
+        self,
+        batch_size: int,
+        *,
+        worker: int,
+        num_workers: int,
+        device: torch.device | str | None = None,
+    ) -> Iterator[Batch]:
+        """A worker's batches from the current position on, as they are handed out."""
+        start = self._position.start(
+            lambda number: self.plan(worker=number, num_workers=num_workers),
+            worker=worker,
+            num_workers=num_workers,
+            batch_size=batch_size,
+            repeat=self.config.repeat,
+        )
+        if start is None:
+            return
+        target = None if device is None else torch.device(device)
+        stream = WorkerStream(
+            self.opened,
+            self.config,
+            start.share,
+            epoch=start.epoch,
+            item=start.item,
+            batch_size=batch_size,
+            as_uint8=self.return_uint8,
+            pinned=target is not None and target.type == "cuda",
+        )
+        batches: Iterator[Batch] = iter(stream)
+        if self.image_transforms is not None:
+            batches = transformed(
+                batches,
+                self.image_transforms,
+                cameras=tuple(self.opened.layout.cameras),
+                seed=start.share.config.seed,
+                epochs=start.epochs(batch_size),
+            )
+        yield from batches if target is None else moved(batches, target)
+
+
+class WorkerBatches(IterableDataset[Batch]):
+    """Whole batches for a ``DataLoader`` with ``batch_size=None``, one stream a worker."""
+
+    def __init__(self, dataset: StreamingLeRobotDataset, batch_size: int) -> None:
+        """Deliver batches of ``batch_size`` items of ``dataset``."""
+        super().__init__()
+        self._dataset = dataset
+        self._batch_size = batch_size
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches of this loader worker's share."""
+        worker, num_workers = _loader_worker()
+        yield from self._dataset._transformed(
+            self._batch_size, worker=worker, num_workers=num_workers
+        )
+
+
+def _loader_worker() -> tuple[int, int]:
+    info = get_worker_info()
+    return (info.id, info.num_workers) if info else (0, 1)

@@ -1,0 +1,152 @@
+"""One camera's pictures of some items: decoded once each, written to every row that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lerobot_stream.errors import DecodeError
+from lerobot_stream.stream.batch import OpenBatch
+from lerobot_stream.stream.cache import Visit
+from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.episode import EpisodeData
+from lerobot_stream.stream.images import decode_image
+from lerobot_stream.stream.window import Window
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """Rows of one batch that a job writes."""
+
+    batch: OpenBatch
+    """The batch."""
+    chosen: NDArray[np.int64]
+    """``(m,)`` Which of the job's items."""
+    rows: NDArray[np.int64]
+    """``(m,)`` Their rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One camera's pictures of a task."""
+
+    visit: Visit
+    """Where they are from."""
+    key: str
+    """The camera."""
+    frames: NDArray[np.int64]
+    """``(m,)`` Frame of each item."""
+    targets: tuple[Target, ...]
+    """Rows that show them; the ``chosen`` of all targets are 0…m-1."""
+    data: EpisodeData
+    """The coded bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """What is left when a job's pictures are written."""
+
+    decoder: MiniDecoder | None
+    """The open decoder, for the next job of the visit."""
+    kept: dict[int, NDArray[np.uint8]]
+    """Pictures from ``keep_from`` on, by frame."""
+    decoded: int
+    """Frames decoded."""
+
+
+def fill_pictures(
+    job: Job,
+    window: Window | None,
+    *,
+    decoder: MiniDecoder | None = None,
+    held: Mapping[int, NDArray[np.uint8]] | None = None,
+    keep_from: int,
+) -> Filled:
+    """Decode what a job's items show, each frame once, and write it to their rows.
+
+    Args:
+        job: Items of one episode and camera.
+        window: Steps that each item shows; None for its own frame alone.
+        decoder: An open one on the same pictures.
+        held: Pictures that need not be decoded again.
+        keep_from: First frame whose picture is kept for a later job.
+
+    Returns:
+        The decoder and the kept pictures.
+
+    Raises:
+        DecodeError: A picture is missing, another one, or of another shape.
+    """
+    held = held or {}
+    numbers = _shown(job, window)
+    needed, cell = np.unique(numbers.ravel(), return_inverse=True)
+    cells = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell))[:-1])
+    cells_of = dict(zip(needed.tolist(), cells, strict=True))
+    places = _places(job, numbers.shape[1])
+    kept: dict[int, NDArray[np.uint8]] = {}
+
+    def write(number: int, picture: NDArray[np.uint8]) -> None:
+        for one in cells_of[number].tolist():
+            into, row, step = places[one]
+            if into.shape[2:] != picture.shape:
+                raise _other_shape(job, picture.shape, into.shape[2:])
+            into[row, step] = picture
+
+    for number in cells_of.keys() & held.keys():
+        write(number, held[number])
+    wanted = np.array(sorted(cells_of.keys() - held.keys()), dtype=np.int64)
+    if job.key in job.data.rows.images:
+        for number in wanted.tolist():
+            write(number, _stored_picture(job, number))
+        return Filled(None, kept, len(wanted))
+    camera = job.data.cameras[job.key]
+    if decoder is None and len(wanted):
+        decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
+    for start, stop, pictures in decoder.frames(wanted) if decoder else ():
+        for number, picture in zip(wanted[start:stop].tolist(), pictures, strict=True):
+            write(number, picture)
+            if number >= keep_from:
+                kept[number] = picture.copy()
+    kept |= {number: held[number] for number in held if number >= keep_from}
+    return Filled(decoder, kept, len(wanted))
+
+
+def first_needed_later(job: Job, window: Window | None) -> int:
+    """First frame that items behind this job's can still show."""
+    if window is None:
+        return job.data.length
+    return int(job.frames.max()) + 1 + min(0, int(window.offset.min()))
+
+
+def _shown(job: Job, window: Window | None) -> NDArray[np.int64]:
+    """``(m, T)`` Frames that the job's items show."""
+    if window is None:
+        return job.frames[:, None]
+    return window.numbers(job.frames, job.data.length)
+
+
+def _stored_picture(job: Job, number: int) -> NDArray[np.uint8]:
+    place = f"episode {job.data.episode_index}, {job.key}, frame {number}"
+    return decode_image(job.data.rows.images[job.key][number], place=place)
+
+
+def _places(job: Job, steps: int) -> list[tuple[NDArray[np.uint8], int, int]]:
+    """Where each (item, step) of a job is written: the batch's pictures, row, step."""
+    rows = {}
+    for target in job.targets:
+        into = target.batch.pictures(job.key)
+        for item, row in zip(target.chosen.tolist(), target.rows.tolist(), strict=True):
+            rows[item] = into, row
+    return [(*rows[item], step) for item in range(len(rows)) for step in range(steps)]
+
+
+def _other_shape(job: Job, found: tuple[int, ...], wanted: tuple[int, ...]) -> DecodeError:
+    return DecodeError(
+        f"pictures are {found[1]}x{found[0]} with {found[2]} channels, other files of this camera "
+        f"have {wanted[1]}x{wanted[0]} with {wanted[2]}",
+        where=f"episode {job.data.episode_index}, {job.key}",
+        hint="leave these episodes out with --dataset.exclude_episodes",
+    )

@@ -1,0 +1,114 @@
+"""Decode threads: one open decoder an episode and camera, its jobs strictly one after another."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lerobot_stream.stream.cache import Visit
+from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.fill import Job, fill_pictures, first_needed_later
+from lerobot_stream.stream.window import Window
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The jobs of one visit and camera."""
+
+    waiting: deque[tuple[Job, Callable[[BaseException | None], None]]] = field(
+        default_factory=deque
+    )
+    running: bool = False
+    tail: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    """Last pictures decoded, for the windows of the next job."""
+
+
+class DecodePool:
+    """Runs jobs on a fixed number of threads; bounded in open decoders."""
+
+    def __init__(
+        self,
+        windows: dict[str, Window],
+        *,
+        threads: int,
+        open_decoders: int,
+        keep_tail: bool,
+    ) -> None:
+        """Start with no decoder open.
+
+        Args:
+            windows: Frames that an item shows of a camera, where not just its own.
+            threads: Jobs run at once.
+            open_decoders: Most decoders left open for a later job.
+            keep_tail: Consecutive jobs of a visit are consecutive frames: keep what windows
+                of the next job reach back to, instead of decoding it again.
+        """
+        self._windows = windows
+        self._open_decoders = open_decoders
+        self._keep_tail = keep_tail
+        self._lanes: dict[tuple[tuple[int, int], str], _Lane] = {}
+        self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decode")
+        self.decoded_frames = 0
+        """Pictures decoded so far."""
+
+    def submit(self, job: Job, *, done: Callable[[BaseException | None], None]) -> None:
+        """Decode a job after the earlier ones of its visit and camera; then call ``done``."""
+        lane_key = (job.visit.key, job.key)
+        with self._lock:
+            lane = self._lanes.setdefault(lane_key, _Lane())
+            lane.waiting.append((job, done))
+            if lane.running:
+                return
+            lane.running = True
+        self._threads.submit(self._run, lane_key, lane)
+
+    def forget(self, visit: Visit) -> None:
+        """Close the decoders of a visit that no later job needs."""
+        with self._lock:
+            for key in [key for key in self._lanes if key[0] == visit.key]:
+                del self._lanes[key]
+                self._idle.pop(key, None)
+
+    def close(self) -> None:
+        """Wait for the jobs that run, drop the others, and close every decoder."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._lanes.clear()
+            self._idle.clear()
+
+    def _run(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+        with self._lock:
+            job, done = lane.waiting.popleft()
+            decoder = self._idle.pop(lane_key, None)
+        error: BaseException | None = None
+        try:
+            decoder = self._decode(job, lane, decoder)
+        except BaseException as caught:  # noqa: BLE001 - handed to the thread that consumes
+            error, decoder = caught, None
+        with self._lock:
+            if decoder is not None and self._lanes.get(lane_key) is lane:
+                self._idle[lane_key] = decoder
+                while len(self._idle) > self._open_decoders:
+                    self._idle.popitem(last=False)
+            again = bool(lane.waiting)
+            lane.running = again
+        if again:
+            self._threads.submit(self._run, lane_key, lane)
+        done(error)
+
+    def _decode(self, job: Job, lane: _Lane, decoder: MiniDecoder | None) -> MiniDecoder | None:
+        window = self._windows.get(job.key)
+        keep_from = first_needed_later(job, window) if self._keep_tail else job.data.length
+        filled = fill_pictures(job, window, decoder=decoder, held=lane.tail, keep_from=keep_from)
+        lane.tail = filled.kept
+        with self._lock:
+            self.decoded_frames += filled.decoded
+        return filled.decoder

@@ -1,0 +1,189 @@
+"""A LeRobotDataset v3 by item number, through the same mini-MP4s as the stream."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from lerobot_stream.dataset.info import Feature
+from lerobot_stream.dataset.metadata import DatasetMetadata
+from lerobot_stream.stream.batch import OpenBatch, single_items
+from lerobot_stream.stream.cache import Visit
+from lerobot_stream.stream.config import FramesBy, ReadConfig
+from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
+from lerobot_stream.stream.fill import Job, Target, fill_pictures
+from lerobot_stream.stream.memory import RecycledMemory
+from lerobot_stream.stream.opened import open_dataset
+
+_KEPT_EPISODES = 32
+"""Episodes whose coded bytes and open decoders stay between items."""
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    data: EpisodeData
+    decoders: dict[str, MiniDecoder | None] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class LeRobotDataset(Dataset[dict[str, Any]]):
+    """Items by number, in the order of the dataset. Slow by nature: one seek an item."""
+
+    def __init__(
+        self,
+        repo_id: str,
+        *,
+        root: str | Path | None = ReadConfig.root,
+        revision: str | None = ReadConfig.revision,
+        repo_type: str = ReadConfig.repo_type,
+        episodes: Sequence[int] | None = ReadConfig.episodes,
+        exclude_episodes: Sequence[int] | None = ReadConfig.exclude_episodes,
+        delta_timestamps: Mapping[str, Sequence[float]] | None = ReadConfig.delta_timestamps,
+        image_transforms: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        tolerance_s: float = ReadConfig.tolerance_s,
+        frames_by: FramesBy | None = ReadConfig.frames_by,
+        find_rows: bool = ReadConfig.find_rows,
+        return_uint8: bool = False,
+        sidecar_lock_timeout_s: float = ReadConfig.sidecar_lock_timeout_s,
+    ) -> None:
+        """Open a dataset: metadata, and the index of its videos.
+
+        Args:
+            repo_id: The dataset's name.
+            root: Its folder; None for the Hub.
+            revision: Branch, tag or commit.
+            repo_type: ``dataset`` or ``bucket``.
+            episodes: Episodes to read; None for all.
+            exclude_episodes: Episodes to leave out.
+            delta_timestamps: Seconds relative to the current frame, per feature.
+            image_transforms: Called on each camera of each item.
+            tolerance_s: Seconds that a timestamp may be off.
+            frames_by: ``count`` or ``time``, where they disagree.
+            find_rows: Read rows where they are, if the metadata names another file.
+            return_uint8: Pictures as uint8 instead of float32 in [0, 1].
+            sidecar_lock_timeout_s: Seconds to wait for another build.
+
+        Raises:
+            StreamError: The dataset cannot be read.
+            ValueError: An argument means nothing.
+        """
+        self.opened = open_dataset(
+            ReadConfig(
+                repo_id=repo_id,
+                root=root,
+                revision=revision,
+                repo_type=repo_type,
+                episodes=episodes,
+                exclude_episodes=exclude_episodes,
+                delta_timestamps=delta_timestamps,
+                tolerance_s=tolerance_s,
+                frames_by=frames_by,
+                find_rows=find_rows,
+                sidecar_lock_timeout_s=sidecar_lock_timeout_s,
+            )
+        )
+        self.image_transforms = image_transforms
+        self.return_uint8 = return_uint8
+        self._stops = np.cumsum(self.opened.lengths)
+        self._forget()
+
+    @property
+    def meta(self) -> DatasetMetadata:
+        """Info, episodes, tasks and statistics."""
+        return self.opened.meta
+
+    @property
+    def num_episodes(self) -> int:
+        """Selected episodes."""
+        return len(self.opened.numbers)
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of the selected episodes."""
+        return int(self._stops[-1])
+
+    @property
+    def fps(self) -> float:
+        """Frames per second."""
+        return self.meta.info.fps
+
+    @property
+    def features(self) -> Mapping[str, Feature]:
+        """The dataset's features."""
+        return self.meta.info.features
+
+    def __len__(self) -> int:
+        """Items."""
+        return self.num_frames
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        """One item; see :class:`StreamingLeRobotDataset` for what it has.
+
+        Args:
+            number: Position among the selected episodes' frames; negative from the end.
+
+        Raises:
+            IndexError: There is no such item.
+            StreamError: It cannot be read.
+        """
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"item {number} of {len(self)}")
+        number %= len(self)
+        place = int(np.searchsorted(self._stops, number, side="right"))
+        frame = number - int(self._stops[place] - self.opened.lengths[place])
+        item = self._item(int(self.opened.numbers[place]), frame)
+        if self.image_transforms is not None:
+            for key in self.opened.layout.cameras:
+                item[key] = self.image_transforms(item[key])
+        return item
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Decoders and connections stay in their process."""
+        return {key: value for key, value in vars(self).items() if not key.startswith("_live")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open new ones."""
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._live_reader = EpisodeReader(self.opened)
+        self._live_memory = RecycledMemory(keep=2)
+        self._live_kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._live_lock = threading.Lock()
+
+    def _item(self, row: int, frame: int) -> dict[str, Any]:
+        kept = self._episode(row)
+        batch = OpenBatch(self.opened.layout, 1, self._live_memory)
+        first, frames = np.zeros(1, dtype=np.int64), np.array([frame])
+        batch.fill_columns(first, frames, kept.data)
+        visit = Visit((0, row), row, 0, kept.data.length, 0)
+        with kept.lock:
+            for key in self.opened.layout.cameras:
+                job = Job(visit, key, frames, (Target(batch, first, first),), kept.data)
+                decoder = kept.decoders.pop(key, None)
+                window = self.opened.windows.get(key)
+                filled = fill_pictures(job, window, decoder=decoder, keep_from=kept.data.length)
+                kept.decoders[key] = filled.decoder
+        return single_items(batch.finish(as_uint8=self.return_uint8))[0]
+
+    def _episode(self, row: int) -> _Kept:
+        with self._live_lock:
+            kept = self._live_kept.pop(row, None)
+        if kept is None:
+            length = int(self.meta.episodes.length[row])
+            kept = _Kept(self._live_reader.read(row, 0, length))
+        with self._live_lock:
+            self._live_kept[row] = kept
+            while len(self._live_kept) > _KEPT_EPISODES:
+                self._live_kept.popitem(last=False)
+        return kept

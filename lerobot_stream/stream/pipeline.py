@@ -1,0 +1,233 @@
+"""From planned tasks to finished batches: fetching, decoding and filling side by side.
+
+One thread walks the tasks in plan order. It waits for a task's bytes, fills the columns
+of its items, and hands its pictures to the decode threads, which write each frame straight to
+the rows that show it. Batches are therefore open while they fill; how far ahead of the delivered batch
+a task may reach is the bound on memory. The order of items is fixed before anything runs here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lerobot_stream.stream.batch import Batch, OpenBatch
+from lerobot_stream.stream.cache import EpisodeByteCache, Visit
+from lerobot_stream.stream.fill import Job, Target
+from lerobot_stream.stream.lane import DecodePool
+from lerobot_stream.stream.layout import Layout
+from lerobot_stream.stream.memory import BatchMemory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """Items of one visit whose frames are decoded together."""
+
+    visit: Visit
+    """Where they are from."""
+    positions: NDArray[np.int64]
+    """``(m,)`` Places of the items in the stream, from 0 at its start."""
+    frames: NDArray[np.int64]
+    """``(m,)`` Frame of each item."""
+    last: bool
+    """No later task needs the visit."""
+
+
+class Pipeline:
+    """Runs the tasks of one stream. Iterate it once, then close it."""
+
+    def __init__(
+        self,
+        tasks: Iterator[Task],
+        cache: EpisodeByteCache,
+        decoders: DecodePool,
+        layout: Layout,
+        memory: BatchMemory,
+        *,
+        batch_size: int,
+        num_items: int | None,
+        open_items: int,
+        as_uint8: bool,
+    ) -> None:
+        """Prepare, without starting a thread.
+
+        Args:
+            tasks: In the order in which they are decoded.
+            cache: Gives the bytes of their visits.
+            decoders: Turns bytes into pictures.
+            layout: What an item consists of.
+            memory: Where batches are written.
+            batch_size: Items a batch.
+            num_items: Items of the stream; None if it never ends. The last batch may be short.
+            open_items: Items from the next one delivered to the last one that a task may touch.
+            as_uint8: See :meth:`OpenBatch.finish`.
+        """
+        self._tasks = tasks
+        self._cache = cache
+        self._decoders = decoders
+        self._layout = layout
+        self._memory = memory
+        self._batch_size = batch_size
+        self._num_items = num_items
+        self._open_items = max(open_items, batch_size)
+        self._as_uint8 = as_uint8
+        self._open: dict[int, OpenBatch] = {}
+        self._delivered = 0
+        self._error: BaseException | None = None
+        self._ended = False
+        self._running = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._walker = threading.Thread(target=self._walk, name="plan", daemon=True)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield finished batches in order.
+
+        Raises:
+            StreamError: What stopped the stream; every batch before it has been delivered.
+        """
+        self._walker.start()
+        while self._num_items is None or self._delivered * self._batch_size < self._num_items:
+            with self._changed:
+                self._changed.wait_for(self._next_is_settled)
+                batch = self._open.get(self._delivered)
+                if batch is None or batch.missing:
+                    if self._error is not None:
+                        raise self._error
+                    if self._closed:
+                        return
+                    raise RuntimeError("the plan ended before its last item")
+                del self._open[self._delivered]
+                self._delivered += 1
+                self._changed.notify_all()
+            yield batch.finish(as_uint8=self._as_uint8)
+
+    def close(self) -> None:
+        """Stop every thread and give back what is held."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._cache.close()
+        if self._walker.ident is not None:
+            self._walker.join()
+        self._decoders.close()
+        self._open.clear()
+
+    def _next_is_settled(self) -> bool:
+        batch = self._open.get(self._delivered)
+        done = batch is not None and not batch.missing
+        # After an error, what was already being decoded may still complete the batch.
+        failed = self._error is not None and not self._running
+        return done or failed or self._closed or (self._ended and batch is None)
+
+    def _walk(self) -> None:
+        try:
+            for task in self._tasks:
+                if not self._wait_for_room(task):
+                    return
+                self._start(task)
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that consumes
+            self._fail(error)
+
+    def _wait_for_room(self, task: Task) -> bool:
+        """Wait until the task's items are near the delivered ones; False when closed."""
+        last, first = int(task.positions.max()), int(task.positions.min())
+
+        def room() -> bool:
+            head = self._delivered * self._batch_size
+            needed_next = first < head + self._batch_size
+            return (
+                needed_next or last < head + self._open_items or self._closed or bool(self._error)
+            )
+
+        with self._changed:
+            self._changed.wait_for(room)
+            return not self._closed and self._error is None
+
+    def _start(self, task: Task) -> None:
+        data = self._cache.get(task.visit)
+        numbers = task.positions // self._batch_size
+        targets = []
+        for number in np.unique(numbers):
+            chosen = np.flatnonzero(numbers == number)
+            batch = self._batch(int(number))
+            rows = task.positions[chosen] - number * self._batch_size
+            batch.fill_columns(rows, task.frames[chosen], data)
+            targets.append(Target(batch, chosen, rows))
+            self._filled(batch, len(rows))
+        with self._changed:
+            self._running += len(self._layout.cameras)
+        remaining = _Countdown(len(self._layout.cameras), self._finished(task))
+        if not self._layout.cameras:
+            remaining.finish()
+        for key in self._layout.cameras:
+            job = Job(task.visit, key, task.frames, tuple(targets), data)
+            self._decoders.submit(job, done=self._job_done(job, remaining))
+
+    def _finished(self, task: Task) -> Callable[[], None]:
+        def finish() -> None:
+            if task.last:
+                self._decoders.forget(task.visit)
+                self._cache.release(task.visit)
+
+        return finish
+
+    def _job_done(self, job: Job, remaining: _Countdown) -> Callable[[BaseException | None], None]:
+        def done(error: BaseException | None) -> None:
+            with self._changed:
+                self._running -= 1
+            if error is not None:
+                self._fail(error)
+                return
+            for target in job.targets:
+                self._filled(target.batch, len(target.rows))
+            remaining.count_down()
+
+        return done
+
+    def _batch(self, number: int) -> OpenBatch:
+        with self._changed:
+            batch = self._open.get(number)
+        if batch is None:  # only this thread opens batches
+            rows = self._batch_size
+            if self._num_items is not None:
+                rows = min(rows, self._num_items - number * self._batch_size)
+            batch = OpenBatch(self._layout, rows, self._memory)
+            with self._changed:
+                self._open[number] = batch
+        return batch
+
+    def _filled(self, batch: OpenBatch, parts: int) -> None:
+        with self._changed:
+            batch.missing -= parts
+            if not batch.missing:
+                self._changed.notify_all()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if self._error is None and not self._closed:
+                self._error = error
+            self._changed.notify_all()
+
+
+class _Countdown:
+    """Calls ``finish`` when a task's last camera is done."""
+
+    def __init__(self, count: int, finish: Callable[[], None]) -> None:
+        self._count = count
+        self.finish = finish
+        self._lock = threading.Lock()
+
+    def count_down(self) -> None:
+        with self._lock:
+            self._count -= 1
+            done = self._count == 0
+        if done:
+            self.finish()

@@ -1,0 +1,139 @@
+"""The planned order of one worker as visits to fetch and tasks to decode, epoch after epoch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lerobot_stream.plan.blocks import look_ahead, plan_blocks
+from lerobot_stream.plan.epoch import plan_epoch
+from lerobot_stream.plan.order import Order
+from lerobot_stream.plan.runs import plan_runs
+from lerobot_stream.plan.share import Share
+from lerobot_stream.plan.unit import Unit
+from lerobot_stream.stream.cache import Visit
+from lerobot_stream.stream.pipeline import Task
+
+
+class Schedule:
+    """What a worker does from an item of an epoch on. Its two iterators may run side by side."""
+
+    def __init__(
+        self,
+        share: Share,
+        numbers: NDArray[np.int64],
+        *,
+        epoch: int,
+        item: int,
+        num_epochs: int | None,
+        batch_size: int,
+        visit_bytes: Callable[[int, int, int], int],
+    ) -> None:
+        """Plan nothing yet.
+
+        Args:
+            share: The worker's share.
+            numbers: ``(e,)`` Row of the episode table of each episode of the share.
+            epoch: First epoch.
+            item: First item of that epoch.
+            num_epochs: Epochs to run; None for endless.
+            batch_size: Items a batch.
+            visit_bytes: Exact bytes of (row, first frame, stop frame).
+        """
+        self._share = share
+        self._numbers = numbers
+        self._epoch = epoch
+        self._item = item
+        self._num_epochs = num_epochs
+        self._batch_size = batch_size
+        self._visit_bytes = visit_bytes
+        self._orders: dict[int, Order] = {}
+        self._lock = threading.Lock()
+        config = share.config
+        self._block_items = look_ahead(
+            decoded_bytes=config.worker_decoded_bytes,
+            item_bytes=config.item_bytes,
+            batch_size=batch_size,
+        )
+
+    @property
+    def num_items(self) -> int | None:
+        """Items of all epochs; None if they never end."""
+        if self._num_epochs is None:
+            return None
+        return self._share.num_items * self._num_epochs - self._item
+
+    @property
+    def open_items(self) -> int:
+        """Items ahead of the next one delivered that may be in the making."""
+        if self._share.config.strategy != "clip":
+            return 2 * self._block_items
+        return self._order(self._epoch).spread + self._batch_size
+
+    def visits(self) -> Iterator[Visit]:
+        """Visits in the order in which :meth:`tasks` first needs them."""
+        for epoch, order, item in self._epochs():
+            for number in _visits_left(order, item).tolist():
+                yield self._visit(epoch, order, number)
+
+    def tasks(self) -> Iterator[Task]:
+        """Tasks in the order in which they are decoded."""
+        base = -self._item
+        for epoch, order, item in self._epochs():
+            with self._lock:  # fetching is never behind decoding
+                for past in [past for past in self._orders if past < epoch]:
+                    del self._orders[past]
+            for unit in self._units(order, item, base):
+                visit = self._visit(epoch, order, unit.visit)
+                yield Task(visit, unit.positions, unit.frames.astype(np.int64), unit.last)
+            base += len(order)
+
+    def _units(self, order: Order, item: int, base: int) -> Iterator[Unit]:
+        if order.decode is not None:
+            yield from plan_runs(order, start=item, position_base=base)
+            return
+        sizes = self._share.episodes.sizes[order.visit_episode]
+        for block in plan_blocks(
+            order,
+            sizes,
+            start=item,
+            block_items=self._block_items,
+            batch_size=self._batch_size,
+            byte_budget=self._share.config.worker_byte_budget,
+            position_base=base,
+        ):
+            yield from block.units
+
+    def _epochs(self) -> Iterator[tuple[int, Order, int]]:
+        epoch, item = self._epoch, self._item
+        while self._num_epochs is None or epoch < self._epoch + self._num_epochs:
+            yield epoch, self._order(epoch), item
+            epoch, item = epoch + 1, 0
+
+    def _order(self, epoch: int) -> Order:
+        with self._lock:
+            if epoch not in self._orders:
+                self._orders[epoch] = plan_epoch(self._share, epoch=epoch)
+            return self._orders[epoch]
+
+    def _visit(self, epoch: int, order: Order, number: int) -> Visit:
+        config = self._share.config
+        position = int(order.visit_episode[number])
+        length = int(self._share.episodes.lengths[position])
+        start = max(0, int(order.visit_start[number]) + config.first_offset)
+        stop = min(length, int(order.visit_stop[number]) + config.last_offset)
+        row = int(self._numbers[position])
+        return Visit((epoch, number), row, start, stop, self._visit_bytes(row, start, stop))
+
+
+def _visits_left(order: Order, item: int) -> NDArray[np.int64]:
+    """Visits with an item at or behind ``item``, by the first one decoded."""
+    if order.decode is None:
+        visits = order.visit[item:]
+    else:
+        visits = order.visit[order.decode[order.decode >= item]]
+    found, first = np.unique(visits, return_index=True)
+    return found[np.argsort(first)].astype(np.int64)

@@ -1,0 +1,112 @@
+"""The batches of one worker: its plan, cache, decoders and pipeline put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch.utils.data import get_worker_info
+
+from lerobot_stream.plan.share import Share
+from lerobot_stream.stream.batch import Batch
+from lerobot_stream.stream.cache import EpisodeByteCache
+from lerobot_stream.stream.config import StreamConfig
+from lerobot_stream.stream.episode import EpisodeReader
+from lerobot_stream.stream.lane import DecodePool
+from lerobot_stream.stream.memory import (
+    BatchMemory,
+    FreshMemory,
+    RecycledMemory,
+    pinned_tensor,
+    shared_tensor,
+)
+from lerobot_stream.stream.opened import OpenedDataset
+from lerobot_stream.stream.pipeline import Pipeline
+from lerobot_stream.stream.schedule import Schedule
+
+_SPARE_BATCHES = 4
+"""Batches that a consumer may hold beside the open ones before new memory is taken."""
+
+
+class WorkerStream:
+    """One pass over a worker's share, from any item on. Close it when done."""
+
+    def __init__(
+        self,
+        opened: OpenedDataset,
+        config: StreamConfig,
+        share: Share,
+        *,
+        epoch: int,
+        item: int,
+        batch_size: int,
+        as_uint8: bool,
+        pinned: bool = False,
+    ) -> None:
+        """Start fetching.
+
+        Args:
+            opened: The open dataset.
+            config: Settings of the stream.
+            share: What this worker delivers.
+            epoch: First epoch.
+            item: First item of that epoch.
+            batch_size: Items a batch.
+            as_uint8: Pictures as uint8 instead of float32 in [0, 1].
+            pinned: Batches in page-locked memory.
+        """
+        reader = EpisodeReader(opened)
+        schedule = Schedule(
+            share,
+            opened.numbers[share.positions],
+            epoch=epoch,
+            item=item,
+            num_epochs=None if config.repeat else 1,
+            batch_size=batch_size,
+            visit_bytes=reader.visit_bytes,
+        )
+        pool = share.pool()
+        ahead = max(1, config.prefetch_episodes)
+        self.cache = EpisodeByteCache(
+            schedule.visits(),
+            lambda visit: reader.read(visit.episode, visit.start, visit.stop),
+            budget_bytes=share.config.worker_byte_budget,
+            ahead=ahead,
+            threads=max(1, min(config.max_num_shards, pool + config.prefetch_episodes)),
+        )
+        cameras = max(1, len(opened.layout.cameras))
+        self.decoders = DecodePool(
+            opened.windows,
+            threads=config.decode_threads,
+            open_decoders=config.video_decoder_cache_size or pool * cameras,
+            keep_tail=config.sampling_strategy == "clip",
+        )
+        self._pipeline = Pipeline(
+            schedule.tasks(),
+            self.cache,
+            self.decoders,
+            opened.layout,
+            _batch_memory(schedule.open_items // batch_size + _SPARE_BATCHES, pinned=pinned),
+            batch_size=batch_size,
+            num_items=schedule.num_items,
+            open_items=schedule.open_items,
+            as_uint8=as_uint8,
+        )
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches in order; ends and errors close the stream."""
+        try:
+            yield from self._pipeline
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop every thread and give back what is held; may be repeated."""
+        self._pipeline.close()
+
+
+def _batch_memory(keep: int, *, pinned: bool) -> BatchMemory:
+    if get_worker_info() is not None:
+        return FreshMemory(shared_tensor)
+    if pinned:
+        return FreshMemory(pinned_tensor)
+    return RecycledMemory(keep)

@@ -98,7 +98,7 @@ def index_videos(
         Finding(p.severity, p.message, p.path, p.episode, p.video_key, p.hint)
         for p in spans.problems
     ]
-    found = [*read_row_files(source, table).findings, *videos]
+    found = [*read_row_files(source, meta.info, table).findings, *videos]
     return BuiltSidecar(
         path=sidecar.path,
         num_files=len(sidecar.paths),

@@ -113,7 +113,7 @@ def inspect_dataset(
         StreamError: The metadata cannot be read, so that there is nothing to look at.
     """
     meta = read_metadata(source)
-    rows = read_row_files(source, meta.episodes)
+    rows = read_row_files(source, meta.info, meta.episodes)
     videos = read_video_files(source, meta, progress=progress)
     counts = [
         Finding("warning", difference, INFO_PATH)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -12,8 +10,7 @@ import typer
 from lerobot_stream.cli import main
 from lerobot_stream.cli.app import COMMANDS
 from lerobot_stream.errors import DatasetError
-
-PROGRAMS = [["lerobot-stream", *COMMANDS], ["lerobot-train", "train"]]
+from tests.cli.processes import imported_by
 
 
 def run(*arguments: str, program: str = "lerobot-stream") -> int:
@@ -92,7 +89,7 @@ def test_ends_without_a_word_when_stopped(
     [
         pytest.param(
             ["train", "--dataset.streeming=true"],
-            "error: no such option: --dataset.streeming\n  hint: did you mean --dataset.streaming\n",
+            "error: no such option: --dataset.streeming\n  hint: did you mean --dataset.streaming",
             id="misspelt flag",
         ),
         pytest.param(
@@ -153,21 +150,6 @@ def test_the_help_of_train_shows_every_flag_in_full(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     assert "--dataset.streaming_native_http_connections=null\n" in shown
     assert "--dataset.streaming_sampling_strategy=remaining\n" in shown
-
-
-def imported_by(arguments: list[str], modules: list[str]) -> set[str]:
-    """Which modules a fresh process has imported after a command line."""
-    code = (
-        "import sys\n"
-        "from lerobot_stream.cli.app import COMMANDS\n"
-        "from lerobot_stream.cli.main import run\n"
-        f"run('lerobot-stream', list(COMMANDS), {arguments!r})\n"
-        f"print(*(m for m in {modules!r} if m in sys.modules), file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    return set(done.stderr.split())
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

@@ -34,7 +34,7 @@ def test_every_error_of_the_tree_is_public() -> None:
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = lerobot_stream.Nothing  # type: ignore[attr-defined]
+        _ = lerobot_stream.Nothing
 
 
 def test_importing_the_package_imports_no_torch() -> None:

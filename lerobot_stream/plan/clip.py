@@ -133,9 +133,10 @@ def _first_visits_shortened(
     change their episode at once.
     """
     first = np.diff(visits.lane, prepend=-1) > 0
-    weight = np.full(len(visits.lane), 64)
+    weight: NDArray[np.int64] = np.full(len(visits.lane), 64, dtype=np.int64)
     weight[first] = 16 + (rng.random(int(first.sum())) * 49).astype(np.int64)
-    return count * weight[runs.visit]
+    shortened: NDArray[np.int64] = count * weight[runs.visit]
+    return shortened
 
 
 def _by_key(

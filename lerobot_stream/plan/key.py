@@ -154,7 +154,7 @@ def _hash(*columns: NDArray[Any]) -> str:
     digest = hashlib.sha256()
     for column in columns:
         digest.update(f"{len(column)};".encode())
-        digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+        digest.update(np.ascontiguousarray(column, dtype="<i8").data)
     return digest.hexdigest()
 
 

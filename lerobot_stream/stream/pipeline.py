@@ -1,9 +1,9 @@
 """From planned tasks to finished batches: fetching, decoding and filling side by side.
 
-One thread walks the tasks in plan order. It waits for a task's bytes, fills the columns
-of its items, and hands its pictures to the decode threads, which write each frame straight to
-the rows that show it. Batches are therefore open while they fill; how far ahead of the delivered batch
-a task may reach is the bound on memory. The order of items is fixed before anything runs here.
+One thread walks the tasks in plan order. It waits for a task's bytes, fills the columns of its
+items, and hands its pictures to the decode threads, which write each frame straight to the rows
+that show it. Batches are therefore open while they fill; how far ahead of the delivered batch a
+task may reach is the bound on memory. The order of items is fixed before anything runs here.
 """
 
 from __future__ import annotations

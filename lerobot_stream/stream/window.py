@@ -77,9 +77,3 @@ def plan_windows(
             )
         windows[key] = Window(offset.astype(np.int64))
     return windows
-
-
-def reach(windows: Mapping[str, Window], cameras: Sequence[str]) -> int:
-    """Frames from the first to the last that an item needs of a camera, its own included."""
-    offsets = [0, *(int(o) for key in cameras if key in windows for o in windows[key].offset)]
-    return max(offsets) - min(offsets)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lerobot_stream.stream.window import Window, plan_windows, reach
+from lerobot_stream.stream.window import Window, plan_windows
 
 KEYS = ["action", "cam"]
 
@@ -51,9 +51,3 @@ def test_a_delta_exactly_at_the_tolerance_is_taken() -> None:
 def test_what_no_window_can_be_is_refused(deltas: dict[str, list[float]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         plan_windows(deltas, keys=KEYS, fps=10, tolerance_s=1e-4)
-
-
-def test_reach_counts_the_frame_itself_and_only_cameras() -> None:
-    windows = {"cam": Window(np.array([2, 3])), "action": Window(np.array([0, 99]))}
-    assert reach(windows, ["cam"]) == 3
-    assert reach({}, ["cam"]) == 0

@@ -36,7 +36,8 @@ def plan_capacity(config: PlanConfig, *, lanes: int) -> Capacity:
     """Divide the decoded budget between rows of open batches and the tails of lanes.
 
     A lane keeps the frames of one window's reach behind its head. Three quarters of the
-    rows are for displacement, whatever the batch size, so that it stays out of the order.
+    rows are for displacement, whatever the batch size, so that it stays out of the order;
+    batches of an eighth of the rows then fit with both ends of the displaced stretch.
 
     Args:
         config: What is asked of the job.

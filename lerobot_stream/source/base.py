@@ -39,6 +39,8 @@ class RequestCount:
     """Range requests made, repeats after a fault included."""
     bytes: int = 0
     """Bytes received."""
+    lookups: int = 0
+    """Listings, revisions and addresses asked for, repeats after a fault included."""
 
 
 class Source(Protocol):

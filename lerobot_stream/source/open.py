@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from lerobot_stream.errors import SourceError
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.local import LocalSource
 from lerobot_stream.source.paths import leads_outside
+from lerobot_stream.source.root import HubRoot, is_hub_root, parse_hub_root
 
 REPO_TYPES = ("dataset", "bucket")
 
@@ -26,9 +27,10 @@ def open_source(
 
     Args:
         repo_id: The dataset's name, ``OWNER/NAME``.
-        root: A folder, or an address such as ``hf://datasets/ID@COMMIT``. Without it, the folder
-            ``$HF_LEROBOT_HOME/<repo_id>`` where a dataset lies there and no revision is asked
-            for (a folder cannot say which one it holds), else the Hub.
+        root: A folder, or an address: ``hf://datasets/ID@COMMIT``, ``hf://buckets/ID``, or any
+            that fsspec reads. Without it, the folder ``$HF_LEROBOT_HOME/<repo_id>`` where a
+            dataset lies there and no revision is asked for (a folder cannot say which one it
+            holds), else the Hub.
         revision: Branch, tag or commit.
         repo_type: ``dataset`` or ``bucket``.
         connections: HTTP connections to keep; a folder needs none.
@@ -38,7 +40,7 @@ def open_source(
         A source, to be closed by the caller.
 
     Raises:
-        ValueError: The name or type is none.
+        ValueError: The name or type is none, or they and the address contradict each other.
         MissingFileError: The folder is not there.
         SourceError: Nothing can read this address.
     """
@@ -49,10 +51,43 @@ def open_source(
     folder = _folder(repo_id, root, revision, repo_type)
     if folder is not None:
         return LocalSource(folder, repo_id=repo_id, revision=revision or "v3.0")
-    raise SourceError(
-        "only folders can be read so far",
-        path=str(root or repo_id),
-        hint="download the dataset and name its folder with root",
+    address = None if root is None else str(root)
+    if address is not None and not is_hub_root(address):
+        # fsspec is imported only where it is needed
+        from lerobot_stream.source.fsspec_url import FsspecSource
+
+        return FsspecSource(
+            address,
+            repo_id=repo_id,
+            revision=revision or "v3.0",
+            connections=connections,
+            subranges=subranges,
+        )
+    place = _on_hub(repo_id, address, revision, repo_type)
+    return _open_on_hub(place, connections=connections, subranges=subranges)
+
+
+def _on_hub(repo_id: str, address: str | None, revision: str | None, repo_type: str) -> HubRoot:
+    """Bring name, type, revision and address together; they must not disagree."""
+    if address is None:
+        return HubRoot("bucket" if repo_type == "bucket" else "dataset", repo_id, revision)
+    place = parse_hub_root(address)
+    if place.repo_id != repo_id:
+        raise ValueError(f"root {address} is not the dataset {repo_id}")
+    if repo_type == "bucket" and place.kind != "bucket":
+        raise ValueError(f"root {address} is not a bucket, as repo_type says")
+    if None not in (revision, place.revision) and revision != place.revision:
+        raise ValueError(f"root {address} and revision {revision} disagree")
+    return HubRoot(place.kind, repo_id, place.revision or revision)
+
+
+def _open_on_hub(place: HubRoot, *, connections: int | None, subranges: int) -> Source:
+    from lerobot_stream.source.bucket import open_bucket
+    from lerobot_stream.source.hub import open_hub
+
+    opener = open_bucket if place.kind == "bucket" else open_hub
+    return opener(
+        place.repo_id, revision=place.revision, connections=connections, subranges=subranges
     )
 
 
@@ -71,7 +106,10 @@ def _folder(
     repo_id: str, root: str | Path | None, revision: str | None, repo_type: str
 ) -> Path | None:
     if root is not None:
-        return None if "://" in str(root) else Path(root).expanduser()
+        address = str(root)
+        if address.startswith("file://"):
+            return Path(unquote(urlsplit(address).path))
+        return None if "://" in address else Path(root).expanduser()
     folder = lerobot_home() / repo_id
     is_there = (folder / "meta" / "info.json").is_file()
     return folder if is_there and revision is None and repo_type == "dataset" else None

@@ -27,3 +27,12 @@ def leads_outside(path: str) -> bool:
         or ".." in path.split("/")
         or _SCHEME.match(path) is not None
     )
+
+
+def is_hidden(path: str) -> bool:
+    """Tell whether a path has a part that starts with a dot; such files are no part of a dataset.
+
+    Args:
+        path: A path relative to the root.
+    """
+    return any(part.startswith(".") for part in path.split("/"))

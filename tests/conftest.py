@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+# huggingface_hub reads these once, when it is imported
+os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"})
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("untimed")
 
 _FOREIGN = ("HF_TOKEN", "HF_ENDPOINT", "HF_HUB_CACHE", "HUGGING_FACE_HUB_TOKEN", "HF_XET_CACHE")
 

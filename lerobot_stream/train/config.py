@@ -91,8 +91,8 @@ class DatasetConfig:
 class OptimizerConfig:
     """How gradients become updates; rates and decay are the policy's own settings."""
 
-    grad_clip_norm: float = setting(
-        10.0, least=0, help="Largest norm of the gradient; 0 leaves it as it is."
+    grad_clip_norm: float | None = setting(
+        None, least=0, help="Largest norm of the gradient; 0 leaves any, ACT's own is 10."
     )
     betas: tuple[float, float] = setting((0.9, 0.999), help="Decay rates of AdamW's moments.")
     eps: float = setting(1e-8, above=0, help="AdamW's term against division by zero.")

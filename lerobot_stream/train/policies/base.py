@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from lerobot_stream.dataset.info import Info
+from lerobot_stream.train.config import OptimizerConfig, SchedulerConfig
 from lerobot_stream.train.normalize import Stats
 from lerobot_stream.train.policies.config import PolicyConfig
 
@@ -55,6 +58,8 @@ class PolicyRequest:
     """Names of features as the policy knows them, by the dataset's."""
     device: str
     """Where it computes."""
+    use_imagenet_stats: bool
+    """Whether pictures are normalised by ImageNet's statistics."""
     checkpoint: Path | None
     """Folder of a trained policy to take weights from."""
 
@@ -71,12 +76,20 @@ class PolicySetup:
     """From what the policy predicts to the dataset's units."""
     delta_timestamps: Mapping[str, list[float]]
     """Which frames of which feature a batch must hold, by the dataset's names."""
-    param_groups: list[dict[str, Any]]
-    """Parameters for AdamW, with rates and decay."""
+    action: str
+    """The feature that is predicted, by the dataset's name."""
+    make_optimizer: Callable[[OptimizerConfig], Optimizer]
+    """Makes the optimizer of all trainable parameters."""
+    make_scheduler: Callable[[Optimizer, SchedulerConfig, int], LRScheduler | None]
+    """Makes what changes the learning rates in a run of so many steps."""
+    grad_clip_norm: float
+    """Largest norm of the gradient where the run does not say; 0 leaves any."""
     save: Callable[[Path, Mapping[str, Tensor]], None]
     """Write everything that is needed to use the policy with these weights into a folder."""
     all_parameters_used: bool = True
     """Whether every parameter takes part in every loss."""
+    first_action: int = 0
+    """Step of the action window that the first predicted action belongs to."""
 
 
 PolicyFactory = Callable[[PolicyRequest], PolicySetup]

@@ -1,0 +1,165 @@
+"""Checkpoint folders that appear whole or not at all, and ``last``, which points to the newest.
+
+<output_dir>/checkpoints/
+├── 000020/
+│   ├── pretrained_model/   the policy: what LeRobot loads
+│   └── training_state/     what resuming needs
+└── last -> 000020
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lerobot_stream.errors import CheckpointError
+
+CHECKPOINTS = "checkpoints"
+LAST = "last"
+PRETRAINED_MODEL = "pretrained_model"
+TRAINING_STATE = "training_state"
+TRAIN_CONFIG = "train_config.json"
+_UNFINISHED = ".unfinished-"
+_DISCARDED = ".discarded-"
+
+
+def step_name(step: int, steps: int) -> str:
+    """Name of the folder of a step in a run of ``steps``."""
+    return f"{step:0{max(6, len(str(steps)))}d}"
+
+
+def save_checkpoint(
+    checkpoints: Path, name: str, write: Callable[[Path], None], *, keep: int | None
+) -> Path:
+    """Write a checkpoint, then let ``last`` point to it.
+
+    A kill at any moment leaves ``last`` at a whole checkpoint: the former, or this one.
+
+    Args:
+        checkpoints: Folder of all checkpoints of the run; one process writes there.
+        name: Name of this one. A checkpoint of that name is replaced.
+        write: Fills a folder; it finds ``pretrained_model`` and ``training_state`` in it.
+        keep: Newest checkpoints to keep, this one included; None keeps all.
+
+    Returns:
+        The checkpoint's folder.
+
+    Raises:
+        CheckpointError: The disk does not take it; the former checkpoint stays.
+    """
+    folder = checkpoints / name
+    with _as_checkpoint_error(folder):
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(checkpoints)
+        unfinished = checkpoints / f"{_UNFINISHED}{name}"
+        for part in (PRETRAINED_MODEL, TRAINING_STATE):
+            (unfinished / part).mkdir(parents=True)
+        write(unfinished)
+        _sync_tree(unfinished)
+        _install(unfinished, folder)
+        _point(checkpoints / LAST, name)
+        if keep is not None:
+            _prune(checkpoints, keep)
+        _remove_leftovers(checkpoints)
+    return folder
+
+
+def find_checkpoint(config_path: Path) -> Path:
+    """Find the checkpoint that a ``train_config.json`` lies in.
+
+    Args:
+        config_path: ``…/<step>/pretrained_model/train_config.json``, ``last`` allowed.
+
+    Returns:
+        Its folder, with ``last`` resolved.
+
+    Raises:
+        CheckpointError: There is none.
+    """
+    folder = config_path.resolve().parent.parent
+    for part in (config_path, folder / PRETRAINED_MODEL, folder / TRAINING_STATE):
+        if not part.exists():
+            raise CheckpointError(
+                f"wanted a checkpoint's {PRETRAINED_MODEL}/{TRAIN_CONFIG} with {TRAINING_STATE} "
+                f"beside it, {part} is not there",
+                path=str(config_path),
+            )
+    return folder
+
+
+def list_checkpoints(checkpoints: Path) -> list[Path]:
+    """List the whole checkpoints of a run, oldest step first."""
+    if not checkpoints.is_dir():
+        return []
+    steps = [entry for entry in checkpoints.iterdir() if entry.name.isdigit() and entry.is_dir()]
+    return sorted(steps, key=lambda entry: int(entry.name))
+
+
+def _install(unfinished: Path, folder: Path) -> None:
+    """Rename a whole checkpoint to its name, never leaving ``last`` without one."""
+    if folder.exists():
+        last = folder.parent / LAST
+        if last.exists() and last.resolve() == folder.resolve():
+            # `last` must not dangle between the two renames below, so that it first points to
+            # a copy made of hard links.
+            spare = folder.parent / f"{_DISCARDED}spare-{folder.name}"
+            shutil.copytree(unfinished, spare, copy_function=os.link)
+            _point(last, spare.name)
+        folder.rename(folder.parent / f"{_DISCARDED}{folder.name}")
+    unfinished.rename(folder)
+    _sync(folder.parent)
+
+
+def _point(link: Path, name: str) -> None:
+    temporary = link.parent / f"{_UNFINISHED}{LAST}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(name)
+    temporary.replace(link)
+    _sync(link.parent)
+
+
+def _prune(checkpoints: Path, keep: int) -> None:
+    last = (checkpoints / LAST).resolve()
+    for folder in list_checkpoints(checkpoints)[:-keep]:
+        if folder.resolve() != last:
+            folder.rename(checkpoints / f"{_DISCARDED}{folder.name}")
+
+
+def _remove_leftovers(checkpoints: Path) -> None:
+    """Delete what a kill left half-written or half-deleted, but never what ``last`` names."""
+    last = (checkpoints / LAST).resolve()
+    for entry in list(checkpoints.iterdir()):
+        if entry.name.startswith((_UNFINISHED, _DISCARDED)) and entry.resolve() != last:
+            if entry.is_symlink():
+                entry.unlink()
+            else:
+                shutil.rmtree(entry)
+
+
+def _sync_tree(folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        _sync(path)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _as_checkpoint_error(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot be written ({error.strerror or error})",
+            path=str(folder),
+            hint="the checkpoint before it is untouched",
+        ) from error

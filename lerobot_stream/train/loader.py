@@ -1,0 +1,69 @@
+"""PyTorch's loader, set up so that it leaves global random generators alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from lerobot_stream.train.map_order import Number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderSettings:
+    """How worker processes are run."""
+
+    num_workers: int
+    """Worker processes; 0 for none."""
+    context: str
+    """How they are started."""
+    prefetch_factor: int | None
+    """Batches each makes ahead; None for PyTorch's own number."""
+    persistent_workers: bool
+    """Keep them from one pass to the next."""
+
+
+def make_loader(
+    dataset: Dataset[Any],
+    settings: LoaderSettings,
+    *,
+    device: torch.device,
+    numbers: Iterator[list[Number]] | None = None,
+) -> DataLoader[Any]:
+    """Make a loader.
+
+    Args:
+        dataset: Whole batches to iterate, or items to look up by ``numbers``.
+        settings: How workers are run.
+        device: Where the batches are wanted.
+        numbers: The items of each batch; None where ``dataset`` makes batches itself.
+    """
+    workers = settings.num_workers
+    shared: dict[str, Any] = {
+        "num_workers": workers,
+        "pin_memory": device.type == "cuda",
+        # Seeding workers would otherwise draw from the generator that training uses.
+        "generator": torch.Generator(),
+    }
+    if workers:
+        shared |= {
+            "multiprocessing_context": settings.context,
+            "prefetch_factor": settings.prefetch_factor,
+            "persistent_workers": settings.persistent_workers,
+        }
+    if numbers is None:
+        return DataLoader(dataset, batch_size=None, **shared)
+    return DataLoader(dataset, batch_sampler=_Once(numbers), **shared)
+
+
+class _Once(torch.utils.data.Sampler[list[Number]]):
+    """An iterator as PyTorch wants it."""
+
+    def __init__(self, numbers: Iterator[list[Number]]) -> None:
+        self._numbers = numbers
+
+    def __iter__(self) -> Iterator[list[Number]]:
+        return self._numbers

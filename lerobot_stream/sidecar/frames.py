@@ -92,10 +92,13 @@ def place_episodes(
     order = order[np.argsort(from_s[order], kind="stable")]
     near, off_s, off = nearest(time_s, from_s[order], fps=fps)
     episodes = _Episodes(order, from_s[order], length[order], near, off_s, off, len(time_s))
+    same = (np.diff(episodes.from_s) == 0) & (np.diff(episodes.length) == 0)
     if known.all() and episodes.length.sum() == len(time_s):
-        placed, found = _place_counted(episodes, sync, frames_by)
+        chosen = _place_counted(episodes, sync, frames_by)
+        same[:] = False
     else:
-        placed, found = _place_by_time(episodes, time_s, tolerance_s)
+        chosen = None
+    placed, found = chosen or _place_by_time(episodes, time_s, tolerance_s, same)
     start[order] = placed
     return Placement(start, (*findings, *found))
 
@@ -148,32 +151,42 @@ class _Episodes:
 
 def _place_counted(
     episodes: _Episodes, sync: NDArray[np.bool_], frames_by: FramesBy | None
-) -> tuple[NDArray[np.int64], list[Finding]]:
-    """Choose between count and time where the lengths add up to the file's samples."""
+) -> tuple[NDArray[np.int64], list[Finding]] | None:
+    """Choose between count and time where the lengths add up to the file's samples.
+
+    Returns:
+        Starts by count, or an error of each episode; None where time is to be believed.
+    """
     near = episodes.near
     count = np.cumsum(episodes.length) - episodes.length
     if np.array_equal(count, near):
         return count, []
     by_count = bool(sync[count].all())
     by_time = bool(sync[near].all() and (np.abs(episodes.off) <= _TIME_EVIDENCE).all())
-    if by_count == by_time and frames_by is None:
+    if by_count != by_time:
+        return (count, [_counted(episodes, count)]) if by_count else None
+    if frames_by is None:
         return np.full_like(near, -1), _ambiguous(episodes, count, both=by_count)
-    if by_count == by_time and frames_by == "count":
-        return count, []
-    if by_count and not by_time:
-        return count, [_counted(episodes, count)]
-    missing = _missing(episodes, np.zeros(len(near) - 1, np.bool_))
-    return np.where(missing > 0, -1, near), _short(episodes, missing)
+    return (count, []) if frames_by == "count" else None
 
 
 def _place_by_time(
-    episodes: _Episodes, time_s: NDArray[np.float64], tolerance_s: float
+    episodes: _Episodes,
+    time_s: NDArray[np.float64],
+    tolerance_s: float,
+    same: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], list[Finding]]:
-    """Place each episode by time; those that name the same frames share them."""
+    """Place each episode by time.
+
+    Args:
+        episodes: By rising start.
+        time_s: Times of the presented samples.
+        tolerance_s: Distance of a start that is not worth a warning.
+        same: ``(n - 1,)`` True where the next episode may share this one's samples.
+    """
     off = np.abs(episodes.off)
     far = off > _FAR
-    same = (np.diff(episodes.from_s) == 0) & (np.diff(episodes.length) == 0)
-    missing = np.where(far, 0, _missing(episodes, same))
+    missing = np.where(far, 0, _missing(episodes, same, far))
     start = np.where(far | (missing > 0), -1, episodes.near)
     odd = (off > _WARN) & (np.abs(episodes.off_s) > tolerance_s) & (start >= 0)
     findings = [_far(episodes, int(j), time_s) for j in np.flatnonzero(far)]
@@ -182,17 +195,19 @@ def _place_by_time(
     return start, findings
 
 
-def _missing(episodes: _Episodes, same: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _missing(
+    episodes: _Episodes, same: NDArray[np.bool_], far: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """Frames of each episode that lie behind the start of the next, or the file's end.
 
-    Args:
-        episodes: By rising start.
-        same: ``(n - 1,)`` True where the next episode may share this one's samples.
+    A ``far`` episode starts nowhere in the file, so it takes no frame from the one before.
     """
+    starts = np.append(episodes.near, episodes.num_samples)
+    starts[:-1][far] = episodes.num_samples
+    starts = np.minimum.accumulate(starts[::-1])[::-1]
     last = np.flatnonzero(np.append(~same, True))
     after = last[np.searchsorted(last, np.arange(len(episodes.near)))] + 1
-    limit = np.append(episodes.near, episodes.num_samples)[after]
-    missing: NDArray[np.int64] = np.maximum(episodes.near + episodes.length - limit, 0)
+    missing: NDArray[np.int64] = np.maximum(episodes.near + episodes.length - starts[after], 0)
     return missing
 
 

@@ -38,6 +38,18 @@ portalocker.lock(stream, portalocker.LOCK_EX)
 print("ready", flush=True)
 sys.stdin.read()
 """
+BUILD_AND_WAIT = """
+import sys
+from pathlib import Path
+from lerobot_stream.sidecar.store import open_sidecar
+from lerobot_stream.source.local import LocalSource
+def wait(progress):
+    print("ready", flush=True)
+    sys.stdin.read()
+source = LocalSource(Path(sys.argv[1]), repo_id="robots/arm")
+paths = sys.argv[3:]
+open_sidecar(source, paths, dataset_paths=paths, cache_dir=Path(sys.argv[2]), progress=wait)
+"""
 
 
 @pytest.fixture
@@ -172,6 +184,29 @@ def test_the_lock_of_a_killed_process_is_free(files: dict[str, bytes], cache: Pa
             opened(source, ALL, cache, lock_timeout_s=0)
         child.kill()
     assert opened(source, ALL, cache, lock_timeout_s=0).path == path
+
+
+def test_a_build_that_was_killed_leaves_nothing_and_is_done_again(
+    files: dict[str, bytes], tmp_path: Path, cache: Path
+) -> None:
+    root = tmp_path / "data"
+    (root / "videos").mkdir(parents=True)
+    for path, data in files.items():
+        (root / path).write_bytes(data)
+    child = subprocess.Popen(
+        [sys.executable, "-c", BUILD_AND_WAIT, str(root), str(cache), *ALL],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        child.kill()
+    assert names(cache) == []
+    source = LocalSource(root, repo_id="robots/arm")
+    assert opened(source, ALL, cache, lock_timeout_s=0).paths == tuple(ALL)
+    assert source.count.requests == 3
 
 
 def test_of_four_processes_that_start_at_once_one_builds(tmp_path: Path, cache: Path) -> None:

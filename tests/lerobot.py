@@ -181,12 +181,10 @@ def edit_info(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
 def edit_episodes(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Rewrite the episode table after ``change`` has edited each row in place."""
     for path in sorted((root / "meta/episodes").rglob("*.parquet")):
-        table = pq.read_table(path)
-        rows = table.to_pylist()
+        rows = pq.read_table(path).to_pylist()
         for row in rows:
             change(row)
-        schema = table.schema if rows and list(rows[0]) == table.column_names else None
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+        pq.write_table(pa.Table.from_pylist(rows), path)
 
 
 def paint(number: int, height: int, width: int) -> NDArray[np.uint8]:

@@ -110,7 +110,7 @@ def _dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    array = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -120,8 +120,6 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def _flat(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return the innermost values, after a look at every list on the way."""
-    if not column.num_chunks:
-        return np.empty(0)
     array = _whole(column)
     while pa.types.is_nested(array.type):
         if not hasattr(array, "flatten") or pa.types.is_struct(array.type):

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable, read_episodes
-from lerobot_stream.dataset.footers import FooterCache
 from lerobot_stream.dataset.info import Info, parse_info
+from lerobot_stream.dataset.parquet import read_footer
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.tasks import read_tasks
 from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.source.base import Source
-from lerobot_stream.source.ranges import read_file
+from lerobot_stream.source.ranges import SourceFile, read_file
 
 logger = logging.getLogger(__name__)
+
+_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,8 +66,13 @@ def read_row_count(source: Source, episodes: EpisodeTable) -> int:
         source: Where the dataset is read from.
         episodes: The episodes.
     """
-    footers = FooterCache(source)
-    return sum(footers.get(path).footer.num_rows for path in episodes.data_paths)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return sum(pool.map(_count_rows, repeat(source), episodes.data_paths))
+
+
+def _count_rows(source: Source, path: str) -> int:
+    with SourceFile(source, path) as file:
+        return read_footer(file).num_rows
 
 
 def count_differences(info: Info, episodes: EpisodeTable, data_rows: int | None) -> list[str]:

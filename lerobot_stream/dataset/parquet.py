@@ -96,7 +96,7 @@ def read_footer(file: SourceFile) -> Footer:
         metadata = pq.read_metadata(pa.BufferReader(tail[-length - 8 :]))
         schema = metadata.schema.to_arrow_schema()
     except _FAULTS as error:
-        raise FormatError(f"the footer can't be parsed: {error}", path=path) from error
+        raise FormatError(f"the footer can't be parsed: {_line(error)}", path=path) from error
     leaf_paths = tuple(metadata.schema.column(i).path for i in range(metadata.num_columns))
     leaves: dict[str, tuple[int, ...]] = {}
     start = 0
@@ -142,7 +142,7 @@ def read_columns(
         reader = pq.ParquetFile(file, metadata=footer.metadata, pre_buffer=False)
         table = reader.read_row_groups(list(groups), columns=paths, use_threads=False)
     except _FAULTS as error:
-        raise FormatError(f"can't be decoded: {error}", path=footer.path) from error
+        raise FormatError(f"can't be decoded: {_line(error)}", path=footer.path) from error
     return pa.table({name: _column(table, name, footer.path) for name in columns})
 
 
@@ -152,6 +152,10 @@ def _column(table: pa.Table, name: str, path: str) -> pa.ChunkedArray:
         message = f"has {len(others) + 1} columns {name} with different values"
         raise FormatError(message, path=path)
     return first
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _is_below(path: str, wanted: set[str]) -> bool:

@@ -69,11 +69,7 @@ class LocalSource:
             self.count.requests += 1
             self.count.bytes += len(data)
         if known != info:
-            raise SourceError(
-                f"changed while in use: {known.size} bytes listed, {info.size} found",
-                path=path,
-                hint="start again when nothing writes to the dataset",
-            )
+            raise _changed(path, known, info)
         if len(data) != len(span):
             message = f"wanted {len(span)} bytes at {span.start}, got {len(data)}"
             raise SourceError(message, path=path)
@@ -107,6 +103,17 @@ def _read(file: Path, span: Span) -> tuple[bytes, FileInfo]:
     finally:
         os.close(descriptor)
     return (parts[0] if len(parts) == 1 else b"".join(parts)), info
+
+
+def _changed(path: str, known: FileInfo, found: FileInfo) -> SourceError:
+    difference = f"{known.size} bytes listed, {found.size} found"
+    if known.size == found.size:
+        difference = "written to since it was listed"
+    return SourceError(
+        f"changed while in use: {difference}",
+        path=path,
+        hint="start again when nothing writes to the dataset",
+    )
 
 
 def _info(status: os.stat_result) -> FileInfo:

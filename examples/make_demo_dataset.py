@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 FPS = 30
 TASK = "Reach the red target."
-HEIGHT, WIDTH = 96, 128
+HEIGHT, WIDTH = 64, 96
 UPPER_ARM, FOREARM = 0.5, 0.4
 HOME = np.array([1.9, -1.6])
 JOINTS = ["shoulder", "elbow"]

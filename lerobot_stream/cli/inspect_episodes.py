@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -35,7 +36,9 @@ def command(
     source = open_address(repo_id, root=root, revision=revision, repo_type=repo_type)
     from lerobot_stream.inspect.summary import inspect_dataset
 
-    with show_progress(Console(stderr=True, highlight=False)) as progress:
+    # What the library warns of is a finding here.
+    logging.getLogger("lerobot_stream").setLevel(logging.ERROR)
+    with show_progress(Console(stderr=True)) as progress:
         summary = inspect_dataset(source, progress=progress)
     if as_json:
         typer.echo(json.dumps(_to_json(summary), indent=2))

@@ -11,6 +11,7 @@ from types import TracebackType
 import typer
 
 from lerobot_stream.cli.app import COMMANDS, make_app
+from lerobot_stream.cli.logs import shown_logs
 from lerobot_stream.cli.options import find_renamed
 from lerobot_stream.errors import StreamError
 
@@ -48,7 +49,8 @@ def run(program: str, commands: Sequence[str], arguments: Sequence[str]) -> int:
         flag, advice = renamed
         return _report(f"no such option: {flag}", hint=advice, code=USAGE)
     try:
-        return _guarded(program, make_app(commands), arguments)
+        with shown_logs():
+            return _guarded(program, make_app(commands), arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -1,11 +1,43 @@
-"""Which episodes lose something when a file cannot be read."""
+"""Which files hold which episodes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
+
+
+def video_paths(
+    table: EpisodeTable, video_keys: Sequence[str], numbers: NDArray[np.int64]
+) -> list[str]:
+    """List the video files that hold the chosen episodes, sorted.
+
+    Args:
+        table: The dataset's episodes.
+        video_keys: The cameras.
+        numbers: ``(e,)`` Rows of ``table``.
+    """
+    return sorted(
+        {
+            table.video_paths[key][file]
+            for key in video_keys
+            for file in np.unique(table.video_file[key][numbers]).tolist()
+            if file >= 0
+        }
+    )
+
+
+def held_episodes(table: EpisodeTable, path: str) -> list[int]:
+    """List the episodes of which a data or video file holds something, rising."""
+    held = [
+        table.episode_index[file == paths.index(path)]
+        for _, paths, file in _columns(table)
+        if path in paths
+    ]
+    return sorted({int(number) for numbers in held for number in numbers})
 
 
 def describe_holders(table: EpisodeTable, path: str) -> str:

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lerobot_stream.dataset.holders import describe_holders
-from lerobot_stream.dataset.metadata import DatasetMetadata, read_metadata, select_episodes
+from lerobot_stream.dataset.holders import video_paths
+from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.errors import DatasetError
 from lerobot_stream.inspect.finding import Finding
 from lerobot_stream.inspect.row_files import read_row_files
 from lerobot_stream.inspect.video_files import TOLERANCE_S
-from lerobot_stream.sidecar.build import (
-    BuildFailedError,
-    BuildProgress,
-    build_sidecar,
-)
+from lerobot_stream.sidecar.build import BuildProgress, build_sidecar
+from lerobot_stream.sidecar.losses import losses_noted
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.sidecar.spans import plan_spans
 from lerobot_stream.sidecar.store import open_sidecar
@@ -69,19 +65,15 @@ def index_videos(
     meta = read_metadata(source)
     table = meta.episodes
     numbers = select_episodes(table, episodes, None)
-    everything = _paths(meta, np.arange(len(table)))
-    wanted = _paths(meta, numbers)
+    everything = video_paths(table, meta.info.video_keys, np.arange(len(table)))
+    wanted = video_paths(table, meta.info.video_keys, numbers)
     if not wanted:
         raise DatasetError(
             "the dataset has no episodes" if not len(table) else "the dataset has no videos",
             path=source.identity.data_root,
         )
-    try:
+    with losses_noted(table):
         sidecar = _build(source, wanted, everything, output, workers, max_probe_bytes, progress)
-    except BuildFailedError as error:
-        for path, _ in error.failures:
-            error.add_note(f"{path}: {describe_holders(table, path)}")
-        raise
     try:
         spans = plan_spans(
             sidecar.index,
@@ -110,19 +102,7 @@ def index_videos(
 def read_video_paths(source: Source) -> list[str]:
     """List the video files that the metadata of a dataset points to, sorted."""
     meta = read_metadata(source)
-    return _paths(meta, np.arange(len(meta.episodes)))
-
-
-def _paths(meta: DatasetMetadata, numbers: NDArray[np.int64]) -> list[str]:
-    table = meta.episodes
-    return sorted(
-        {
-            table.video_paths[key][file]
-            for key in meta.info.video_keys
-            for file in np.unique(table.video_file[key][numbers]).tolist()
-            if file >= 0
-        }
-    )
+    return video_paths(meta.episodes, meta.info.video_keys, np.arange(len(meta.episodes)))
 
 
 def _build(

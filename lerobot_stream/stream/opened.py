@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
+from lerobot_stream.dataset.holders import video_paths
 from lerobot_stream.dataset.metadata import DatasetMetadata, read_metadata, select_episodes
 from lerobot_stream.dataset.presence import check_presence
 from lerobot_stream.dataset.rows import RowReader
 from lerobot_stream.errors import DatasetError
 from lerobot_stream.mp4.index import Mp4Index
+from lerobot_stream.sidecar.losses import losses_noted
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.sidecar.spans import Spans, plan_spans
 from lerobot_stream.sidecar.store import open_sidecar
@@ -105,12 +107,13 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     paths = video_paths(meta.episodes, info.video_keys, numbers)
     sidecar = None
     if paths:
-        sidecar = open_sidecar(
-            source,
-            paths,
-            dataset_paths=video_paths(meta.episodes, info.video_keys, everything),
-            lock_timeout_s=config.sidecar_lock_timeout_s,
-        )
+        with losses_noted(meta.episodes):
+            sidecar = open_sidecar(
+                source,
+                paths,
+                dataset_paths=video_paths(meta.episodes, info.video_keys, everything),
+                lock_timeout_s=config.sidecar_lock_timeout_s,
+            )
     spans = plan_spans(
         sidecar.index if sidecar is not None else _no_index,
         meta.episodes,
@@ -123,20 +126,6 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     check_spans(spans, meta.episodes, numbers)
     layout = _plan_layout(meta, sidecar, spans, numbers, windows)
     return OpenedDataset(config, source, meta, sidecar, spans, numbers, row_paths, windows, layout)
-
-
-def video_paths(
-    table: EpisodeTable, video_keys: tuple[str, ...], numbers: NDArray[np.int64]
-) -> list[str]:
-    """Video files that hold the chosen episodes, sorted."""
-    return sorted(
-        {
-            table.video_paths[key][file]
-            for key in video_keys
-            for file in np.unique(table.video_file[key][numbers]).tolist()
-            if file >= 0
-        }
-    )
 
 
 def check_pointers(table: EpisodeTable, numbers: NDArray[np.int64]) -> None:

@@ -72,8 +72,8 @@ def plan_windows(
         worst = int(np.argmax(off_by))
         if not off_by[worst] <= tolerance_s:
             raise ValueError(
-                f"delta_timestamps: {key!r} has {deltas[worst]:g} s, which is {off_by[worst]:.6f} s "
-                f"from a multiple of 1/{fps:g} s, more than tolerance_s={tolerance_s:g}"
+                f"delta_timestamps: {key!r} has {deltas[worst]:g} s, which is {off_by[worst]:.6f} "
+                f"s from a multiple of 1/{fps:g} s, more than tolerance_s={tolerance_s:g}"
             )
         windows[key] = Window(offset.astype(np.int64))
     return windows

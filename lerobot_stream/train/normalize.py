@@ -151,15 +151,22 @@ def _as_tensors(
     for name in ("mean", "std", "min", "max"):
         if name not in named:
             continue
-        value = np.asarray(named[name], dtype=np.float64)
-        if value.size != np.prod(shape):
-            raise DatasetError(
-                f"{name} of {key} has shape {list(value.shape)}, wanted {list(shape)}",
-                path="meta/stats.json",
-            )
-        value = value.reshape(shape)
+        value = _shaped(named[name], shape, f"{name} of {key}")
         if name == "std" and "mean" in named:
-            spacing = np.finfo(np.float32).eps * np.abs(np.reshape(named["mean"], shape))
+            mean = _shaped(named["mean"], shape, f"mean of {key}")
+            spacing = np.finfo(np.float32).eps * np.abs(mean)
             value = np.where(value <= np.maximum(spacing, EPSILON), 1.0, value)
         tensors[name] = torch.from_numpy(value.astype(np.float32))
     return tensors
+
+
+def _shaped(value: NDArray[np.float64], shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    """A statistic in its feature's shape; a single number counts for every element."""
+    value = np.asarray(value, dtype=np.float64)
+    if value.size == 1:
+        return np.full(shape, value.item())
+    if value.size != np.prod(shape):
+        raise DatasetError(
+            f"{name} has shape {list(value.shape)}, wanted {list(shape)}", path="meta/stats.json"
+        )
+    return value.reshape(shape)

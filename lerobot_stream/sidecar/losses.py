@@ -1,0 +1,30 @@
+"""What the episodes lose when files cannot be indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lerobot_stream.dataset.episodes import EpisodeTable
+from lerobot_stream.dataset.holders import describe_holders, format_numbers, held_episodes
+from lerobot_stream.sidecar.build import BuildFailedError
+
+
+@contextmanager
+def losses_noted(table: EpisodeTable) -> Iterator[None]:
+    """Note on a failed build what each file holds, and how to do without.
+
+    Args:
+        table: The dataset's episodes.
+    """
+    try:
+        yield
+    except BuildFailedError as error:
+        lost: set[int] = set()
+        for path, _ in error.failures:
+            error.add_note(f"{path}: {describe_holders(table, path)}")
+            lost |= set(held_episodes(table, path))
+        named = format_numbers(sorted(lost)).replace(" ", "")
+        advice = f"or leave its episodes out: --dataset.exclude_episodes={named}"
+        error.hint = f"{error.hint}; {advice}" if error.hint else advice
+        raise

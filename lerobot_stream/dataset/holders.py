@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
 
+_WRITTEN_OUT = 60
+"""Most episodes that a flag names one by one."""
+
 
 def video_paths(
     table: EpisodeTable, video_keys: Sequence[str], numbers: NDArray[np.int64]
@@ -66,6 +69,13 @@ def _columns(table: EpisodeTable) -> list[tuple[str, tuple[str, ...], NDArray[np
 
 def _episodes(numbers: list[int]) -> str:
     return f"episode{'s' if len(numbers) > 1 else ''} {format_numbers(numbers)}"
+
+
+def excluding(episodes: Sequence[int]) -> str:
+    """Write the flag that leaves episodes out; by way of a file where they are many."""
+    many = len(episodes) > _WRITTEN_OUT
+    named = "@episodes.json" if many else f"[{','.join(map(str, episodes))}]"
+    return f"--dataset.exclude_episodes={named}"
 
 
 def format_numbers(numbers: list[int]) -> str:

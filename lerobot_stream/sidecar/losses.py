@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.dataset.holders import describe_holders, format_numbers, held_episodes
+from lerobot_stream.dataset.holders import describe_holders, excluding, held_episodes
 from lerobot_stream.sidecar.build import BuildFailedError
 
 
@@ -24,7 +24,6 @@ def losses_noted(table: EpisodeTable) -> Iterator[None]:
         for path, _ in error.failures:
             error.add_note(f"{path}: {describe_holders(table, path)}")
             lost |= set(held_episodes(table, path))
-        named = format_numbers(sorted(lost)).replace(" ", "")
-        advice = f"or leave its episodes out: --dataset.exclude_episodes={named}"
+        advice = f"or leave its episodes out: {excluding(sorted(lost))}"
         error.hint = f"{error.hint}; {advice}" if error.hint else advice
         raise

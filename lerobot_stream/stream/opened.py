@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.dataset.holders import video_paths
+from lerobot_stream.dataset.holders import excluding, video_paths
 from lerobot_stream.dataset.metadata import DatasetMetadata, read_metadata, select_episodes
 from lerobot_stream.dataset.presence import check_presence
 from lerobot_stream.dataset.rows import RowReader
@@ -215,13 +215,11 @@ def check_spans(spans: Spans, table: EpisodeTable, numbers: NDArray[np.int64]) -
 
 
 def _refused(reason: str, episodes: list[int], *, other: str = "") -> DatasetError:
-    shown = ",".join(map(str, episodes))
     named = ", ".join(map(str, episodes[:_SHOWN_FAULTS]))
     more = f" and {len(episodes) - _SHOWN_FAULTS} more" if len(episodes) > _SHOWN_FAULTS else ""
     return DatasetError(
         f"episode{'s' if len(episodes) > 1 else ''} {named}{more}: {reason}",
-        hint="leave out what cannot be read with "
-        f"--dataset.exclude_episodes=[{shown if len(shown) < 200 else '…'}]{other}; "
+        hint=f"leave out what cannot be read with {excluding(episodes)}{other}; "
         "lerobot-stream inspect-episodes shows every fault",
     )
 

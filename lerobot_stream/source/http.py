@@ -20,7 +20,7 @@ from lerobot_stream.errors import SourceError
 from lerobot_stream.source.base import RequestCount
 from lerobot_stream.source.patience import Clock, Patience, asked_wait_s
 from lerobot_stream.source.process import PerProcess
-from lerobot_stream.source.refusal import Subject, gave_up, offline, refused_by_hub
+from lerobot_stream.source.refusal import Subject, endless, gave_up, offline, refused_by_hub
 from lerobot_stream.source.verdict import Judgement, Verdict, judge, judge_range
 from lerobot_stream.source.where import Address, expiry, host, next_page, origin
 from lerobot_stream.span import Span
@@ -125,6 +125,8 @@ class HttpClient:
             if not self.is_hub(target):
                 return url, reply, judgement
             url = target
+        else:
+            raise endless(subject, url=url)
         if judgement.verdict is not Verdict.USE:
             raise refused_by_hub(judgement, reply.status, reply.headers, subject, url=url)
         return url, reply, judgement
@@ -198,11 +200,11 @@ class HttpClient:
             ask = _Ask("GET", address.url, headers, subject, what, check, len(span))
             reply, judgement = self._repeat(ask)
             if judgement.verdict is not Verdict.FOLLOW:
-                break
+                return address, reply, judgement
             target = urljoin(address.url, reply.headers["location"])
             until = expiry(target, reply.headers, now=self.clock.wall())
             address = Address(target, expires_at=until)
-        return address, reply, judgement
+        raise endless(subject, url=address.url)
 
     def is_hub(self, url: str) -> bool:
         """Say whether an address is on the Hub's own origin."""

@@ -85,7 +85,7 @@ def asked_wait_s(headers: Mapping[str, str], *, now: datetime | None = None) -> 
         Seconds, never negative; ``None`` where nothing readable is said.
     """
     text = headers.get("retry-after", "").strip()
-    if text.isdigit():
+    if text.isascii() and text.isdecimal():
         return float(text)
     if text:
         try:

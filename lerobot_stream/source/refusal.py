@@ -98,6 +98,11 @@ def refused_by_store(
     return SourceError(f"{name} {judgement.reason}", path=subject.name)
 
 
+def endless(subject: Subject, *, url: str) -> SourceError:
+    """Explain that a redirect leads to a redirect, and so on."""
+    return SourceError(f"{host(url)} redirects without an end", path=subject.name)
+
+
 def changed(judgement: Judgement, subject: Subject) -> SourceError:
     """Explain that a file is not the one that was listed."""
     return SourceError(

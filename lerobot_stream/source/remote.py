@@ -74,7 +74,7 @@ class RemoteSource(ABC):
             if self._listing is None:
                 try:
                     found = {path: info for path, info in self._list() if not is_hidden(path)}
-                except (KeyError, TypeError, ValueError) as error:
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
                     message = f"the list of its files is not understood: {error!r}"
                     raise SourceError(message, path=self.identity.repo_id) from error
                 self._listing = dict(sorted(found.items()))

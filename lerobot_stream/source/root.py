@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB = "hf://"
+_CONTAINER_FIRST = ("abfs", "abfss", "wasb", "wasbs")  # CONTAINER@ACCOUNT, not a user
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +71,7 @@ def _clean(link: str) -> str:
     if "://" not in link:
         return link
     parts = urlsplit(link)
-    netloc = parts.netloc.rpartition("@")[2]
+    user, _, netloc = parts.netloc.rpartition("@")
+    if parts.scheme in _CONTAINER_FIRST and ":" not in user:
+        netloc = parts.netloc
     return urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))

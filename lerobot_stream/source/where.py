@@ -61,7 +61,7 @@ def lifetime_s(url: str, *, now: float) -> float | None:
         Seconds; ``None`` where the address does not tell.
     """
     query = {name.lower(): value for name, value in parse_qsl(urlsplit(url).query)}
-    if query.get("expires", "").isdigit():
+    if query.get("expires", "").isdecimal():
         return int(query["expires"]) - now
     for kind in ("x-amz", "x-goog"):
         date, seconds = query.get(f"{kind}-date", ""), query.get(f"{kind}-expires", "")

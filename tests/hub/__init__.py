@@ -27,6 +27,7 @@ from tests.hub.faults import (
     ShortBody,
     Stall,
     Status,
+    WithHeaders,
     WrongRange,
 )
 from tests.hub.log import Logged
@@ -45,6 +46,7 @@ __all__ = [
     "ShortBody",
     "Stall",
     "Status",
+    "WithHeaders",
     "WrongRange",
     "use_hub",
 ]

@@ -120,6 +120,18 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class WithHeaders:
+    """Send these headers as well, or instead."""
+
+    headers: Mapping[str, str]
+    """Values by name."""
+
+    def apply(self, asked: Asked, reply: Reply) -> Reply:
+        """Set the headers."""
+        return replace(reply, headers={**reply.headers, **self.headers})
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """Redirect to another address."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.hub.server import Hub
 
 _PIECE = 64 << 10
+_PACE_S = 0.01
 _NO_BODY = {204, 304}
 
 
@@ -36,14 +37,15 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         asked = self._read()
         entry = self.hub.log.add(asked)
-        if self.hub.latency_s:
-            self.hub.closing.wait(self.hub.latency_s)
-        reply = self.hub.reply(asked)
-        entry.status = reply.status
-        try:
-            self._write(asked, reply, entry)
-        except ConnectionError:
-            self.close_connection = True
+        with self.hub.gauge:
+            if self.hub.latency_s:
+                self.hub.closing.wait(self.hub.latency_s)
+            reply = self.hub.reply(asked)
+            entry.status = reply.status
+            try:
+                self._write(asked, reply, entry)
+            except ConnectionError:
+                self.close_connection = True
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names of http.server
 
@@ -93,13 +95,15 @@ class Handler(BaseHTTPRequestHandler):
         limits = [n for n in (reply.drop_after, reply.stall_after) if n is not None]
         stop = min([len(data), *limits])
         began = time.monotonic()
-        for at in range(0, stop, _PIECE):
-            piece = memoryview(data)[at : min(at + _PIECE, stop)]
+        rate = self.hub.bandwidth
+        step = min(_PIECE, max(1, int(rate * _PACE_S))) if rate else _PIECE
+        for at in range(0, stop, step):
+            piece = memoryview(data)[at : min(at + step, stop)]
             self.wfile.write(piece)
             entry.sent += len(piece)
-            if self.hub.bandwidth:
+            if rate:
                 self.wfile.flush()
-                ahead = entry.sent / self.hub.bandwidth - (time.monotonic() - began)
+                ahead = entry.sent / rate - (time.monotonic() - began)
                 if ahead > 0:
                     self.hub.closing.wait(ahead)
         if reply.stall_after is not None:

@@ -45,6 +45,24 @@ class Logged:
         return "authorization" in self.headers
 
 
+class Gauge:
+    """How many requests are being answered, and how many were at most. A context manager."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.now = 0
+        self.most = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.now -= 1
+
+
 class RequestLog:
     """All requests in the order they arrived. Safe from many threads."""
 

@@ -19,7 +19,7 @@ from tests.hub.content import Blob, Bucket, Content, Repository, make_blob, walk
 from tests.hub.exchange import Asked, Origin, Reply
 from tests.hub.faults import Fault, Rule
 from tests.hub.handler import Handler
-from tests.hub.log import Logged, RequestLog
+from tests.hub.log import Gauge, Logged, RequestLog
 from tests.hub.routes import answer
 from tests.hub.world import World
 
@@ -38,6 +38,8 @@ class Hub:
 
     ``with Hub() as hub:`` serves it; ``hub.url`` is its address, ``hub.env(home)`` is what a
     process needs to use it. Content, options and rules may be changed while it serves.
+    ``hub.connections`` counts the connections it took, ``hub.gauge.most`` the requests that
+    were answered at the same time.
     Leaving the block ends all connections and raises if the server itself failed.
     """
 
@@ -60,6 +62,8 @@ class Hub:
         self.latency_s = latency_s
         self.bandwidth = bandwidth
         self.log = RequestLog()
+        self.gauge = Gauge()
+        self.connections = 0
         self.closing = threading.Event()
         self.errors: list[str] = []
         self._lock = threading.RLock()
@@ -258,6 +262,7 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._open_lock:
             self._open.add(request)
+            self.hub.connections += 1
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:

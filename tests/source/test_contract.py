@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import fsspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lerobot_stream.errors import MissingFileError, SourceError
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.bucket import open_bucket
+from lerobot_stream.source.fsspec_url import FsspecSource
+from lerobot_stream.source.hub import open_hub
 from lerobot_stream.source.local import LocalSource
 from lerobot_stream.span import Span
 
@@ -24,8 +28,37 @@ FILES: Mapping[str, bytes] = {
 }
 LARGEST = "videos/a b/chunk-000/file-000.mp4"
 
-OPENERS: Mapping[str, Callable[[Path], Source]] = {
-    "local": lambda folder: LocalSource(folder, repo_id="robots/arm"),
+REPO = "robots/arm"
+
+
+def on_hub(folder: Path, request: pytest.FixtureRequest) -> Source:
+    request.getfixturevalue("hub").add_dataset(REPO, folder)
+    return open_hub(REPO)
+
+
+def in_bucket(folder: Path, request: pytest.FixtureRequest) -> Source:
+    request.getfixturevalue("hub").add_bucket(REPO, folder)
+    return open_bucket(REPO)
+
+
+def in_memory(folder: Path, request: pytest.FixtureRequest) -> Source:
+    url: str = request.getfixturevalue("memory_url")
+    fsspec.filesystem("memory").put(str(folder), url, recursive=True)
+    return FsspecSource(url, repo_id=REPO)
+
+
+def on_s3(folder: Path, request: pytest.FixtureRequest) -> Source:
+    url: str = request.getfixturevalue("s3_url")
+    fsspec.filesystem("s3").put(str(folder), url, recursive=True)
+    return FsspecSource(url, repo_id=REPO)
+
+
+OPENERS: Mapping[str, Callable[[Path, pytest.FixtureRequest], Source]] = {
+    "local": lambda folder, _: LocalSource(folder, repo_id=REPO),
+    "hub": on_hub,
+    "bucket": in_bucket,
+    "memory": in_memory,
+    "s3": on_s3,
 }
 
 
@@ -39,8 +72,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=OPENERS)
-def source(request: pytest.FixtureRequest, folder: Path) -> Source:
-    return OPENERS[request.param](folder)
+def source(request: pytest.FixtureRequest, folder: Path) -> Iterator[Source]:
+    source = OPENERS[request.param](folder, request)
+    yield source
+    source.close()
 
 
 def test_the_listing_has_every_file_with_its_size(source: Source) -> None:

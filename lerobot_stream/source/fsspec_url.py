@@ -6,6 +6,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 CHECK_S = 10.0
 """Where a look at a file costs a request, it is checked for changes this often."""
+_UNMARKED = "opened-"
 _CONTENT = ("ETag", "etag", "e_tag", "VersionId", "version_id", "generation", "md5Hash")
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 _CREDENTIALS = ("NoCredentials", "PartialCredentials", "DefaultCredentials", "Authentication")
@@ -48,6 +50,24 @@ def fingerprint(details: Mapping[str, Any]) -> str:
         if value not in (None, "", "null"):
             return _text(value)
     return ""
+
+
+def in_time(call: Callable[[], T], limit_s: float) -> T:
+    """Call what knows no deadline, in a thread that is left behind if it takes too long.
+
+    Raises:
+        TimeoutError: It has not returned in time.
+    """
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="lerobot-stream-call").start()
+    return done.result(limit_s)
 
 
 class FsspecSource:
@@ -137,17 +157,17 @@ class FsspecSource:
         system, root = self._system.get()
         system.invalidate_cache()
         self._count(lookups=1)
-        listing = system.find(root, detail=True, **self._deadline(system, 0))
-        unmarked = f"opened-{uuid.uuid4().hex}"
+        listing = self._call(system, "find", root, detail=True)
+        unmarked = f"{_UNMARKED}{uuid.uuid4().hex}"
         found: dict[str, FileInfo] = {}
         for name, details in listing.items():
             path = name.removeprefix(root).lstrip("/")
-            if is_hidden(path) or details.get("type") == "directory":
+            if not path or is_hidden(path) or details.get("type") == "directory":
                 continue
             size = details.get("size")
             if size is None:
                 self._count(lookups=1)
-                details = system.info(name, **self._deadline(system, 0))
+                details = self._call(system, "info", name)
                 size = details.get("size")
             if size is None:
                 raise SourceError("the file system does not tell its size", path=path)
@@ -166,19 +186,21 @@ class FsspecSource:
     def _fetch(self, path: str, info: FileInfo, span: Span) -> bytes:
         system, root = self._system.get()
         name = f"{root}/{path}"
-        deadline = self._deadline(system, len(span))
+        pins = _is_s3(system) and not info.fingerprint.startswith(_UNMARKED)
         with self._slots.get():
             try:
-                if _is_s3(system):
-                    data = _fetch_s3(system, name, span, etag=info.fingerprint, **deadline)
+                if pins:
+                    limit = self._patience.try_deadline_s(len(span))
+                    data = _fetch_s3(system, name, span, etag=info.fingerprint, timeout=limit)
                 else:
-                    data = system.cat_file(name, start=span.start, end=span.stop, **deadline)
+                    where = {"start": span.start, "end": span.stop}
+                    data = self._call(system, "cat_file", name, num_bytes=len(span), **where)
             except OSError:
                 self._count(requests=1)
                 self._check(system, name, path, info, at_least_every_s=0.0)
                 raise
         self._count(requests=1, num_bytes=len(data))
-        if not _is_s3(system):
+        if not pins:
             every_s = CHECK_S if system.async_impl else 0.0
             self._check(system, name, path, info, at_least_every_s=every_s)
         return bytes(data)
@@ -193,11 +215,11 @@ class FsspecSource:
         self._checked[path] = now
         system.invalidate_cache(name)
         self._count(lookups=1)
-        details = system.info(name, **self._deadline(system, 0))
+        details = self._call(system, "info", name)
         size = details.get("size")
         if size not in (None, info.size):
             reason = f"{info.size} bytes listed, {size} found"
-        elif not info.fingerprint.startswith("opened-") and not _is_same(details, info):
+        elif not info.fingerprint.startswith(_UNMARKED) and not _is_same(details, info):
             reason = "it was written again"
         else:
             return
@@ -207,10 +229,15 @@ class FsspecSource:
             hint="start again when nothing writes to the dataset",
         )
 
-    def _deadline(self, system: Any, num_bytes: int) -> dict[str, float]:
-        # only file systems with an event loop of their own can be given one
+    def _call(
+        self, system: Any, method: str, name: str, *, num_bytes: int = 0, **options: Any
+    ) -> Any:
+        """Call a method of a file system; it must return before the deadline."""
         limit = self._patience.try_deadline_s(num_bytes)
-        return {"timeout": limit} if system.async_impl else {}
+        call = partial(getattr(system, method), name, **options)
+        if system.async_impl:
+            return call(timeout=limit)
+        return call() if "memory" in system.protocol else in_time(call, limit)
 
     def _count(self, *, requests: int = 0, num_bytes: int = 0, lookups: int = 0) -> None:
         with self._counting.get():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -155,6 +156,23 @@ def test_faults_that_stay_are_one_error(wrong: Callable[..., None]) -> None:
     text = "4 bytes cannot be read after 3 tries: TimeoutError: slow"
     with pytest.raises(SourceError, match=text):
         source.read(VIDEO, Span(0, 4))
+
+
+def test_a_file_system_that_hangs_is_left_behind(
+    wrong: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong()
+    source = open_url(
+        "wrong://set",
+        patience=Patience(tries=2, try_s=0.3),
+        clock=Clock(sleep=lambda _: None),
+    )
+    source.list_files()
+    end = threading.Event()
+    monkeypatch.setattr(Wrong, "cat_file", lambda *_, **__: end.wait())
+    with pytest.raises(SourceError, match="cannot be read after 2 tries: TimeoutError"):
+        source.read(VIDEO, Span(0, 4))
+    end.set()
 
 
 @pytest.mark.parametrize(

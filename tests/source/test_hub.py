@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -262,4 +266,48 @@ def test_what_contradicts_itself_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=text):
         open_source(REPO, root=root, **options)  # type: ignore[arg-type]
+    assert hub.requests() == []
+
+
+PROGRAM = """
+import logging, sys
+logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stdout)
+from lerobot_stream.errors import StreamError
+from lerobot_stream.source.open import open_source
+from lerobot_stream.span import Span
+try:
+    source = open_source("robots/arm")
+    print(source.identity.data_root)
+    print(source.read("videos/top/file-000.mp4", Span(0, 4)))
+except StreamError as error:
+    print(f"{error} ({error.hint})")
+"""
+
+
+def run_program(environment: dict[str, str]) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    return [line for line in done.stdout.splitlines() if not line.startswith("http")]
+
+
+def test_endpoint_and_token_come_from_the_environment(hub: Hub, tmp_path: Path) -> None:
+    commit = hub.add_dataset(REPO, FILES, private=True)
+    assert run_program(hub.env(tmp_path)) == [
+        f"lerobot_stream.source.hub: {REPO}: v3.0 → {commit}",
+        f"hf://datasets/{REPO}@{commit}",
+        "b'moov'",
+    ]
+
+
+def test_offline_comes_from_the_environment(hub: Hub, tmp_path: Path) -> None:
+    (line,) = run_program({**hub.env(tmp_path), "HF_HUB_OFFLINE": "1"})
+    assert line.startswith(f"{REPO}: the list of its revisions must come from 127.0.0.1:")
+    assert "name a local folder with --dataset.root" in line
     assert hub.requests() == []

@@ -19,7 +19,7 @@ def seed_everything(seed: int) -> None:
 
 def rng_state() -> dict[str, Tensor]:
     """Take the state of all generators of this process."""
-    version, words, _ = random.getstate()
+    version, words, second_gaussian = random.getstate()
     _, keys, index, has_gauss, gaussian = np.random.get_state(legacy=True)
     state = {
         "py_rng_version": torch.tensor([version]),
@@ -30,6 +30,8 @@ def rng_state() -> dict[str, Tensor]:
         "np_rng_cached_gaussian": torch.tensor([float(gaussian)], dtype=torch.float64),
         "torch_rng_state": torch.get_rng_state(),
     }
+    if second_gaussian is not None:
+        state["py_rng_gauss_next"] = torch.tensor([second_gaussian], dtype=torch.float64)
     if torch.cuda.is_available():
         state["torch_cuda_rng_state"] = torch.cuda.get_rng_state()
     return state
@@ -45,7 +47,9 @@ def restore_rng(state: Mapping[str, Tensor]) -> None:
         KeyError: Another generator's entry is missing.
     """
     words = tuple(state["py_rng_state"].tolist())
-    random.setstate((int(state["py_rng_version"]), words, None))
+    second = state.get("py_rng_gauss_next")
+    second_gaussian = None if second is None else float(second)
+    random.setstate((int(state["py_rng_version"]), words, second_gaussian))
     np.random.set_state(
         (
             "MT19937",

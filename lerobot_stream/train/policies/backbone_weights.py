@@ -20,6 +20,18 @@ _NAMED = re.compile(r"ResNet(18|34)_Weights\.(IMAGENET1K_V1|DEFAULT)")
 _CACHED = {"18": "resnet18-f37072fd.pth", "34": "resnet34-b627a593.pth"}
 _HUB = {"18": "timm/resnet18.tv_in1k", "34": "timm/resnet34.tv_in1k"}
 
+_DAMAGE = (
+    SafetensorError,
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    LookupError,
+    ValueError,
+    AttributeError,
+    TypeError,
+)
+"""What reading a file can end in that is none of these weights, or only half of them."""
+
 
 def load_backbone(backbone: nn.Module, weights: str) -> None:
     """Load pretrained weights into a network.
@@ -65,7 +77,7 @@ def _read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix == ".safetensors":
             return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
+    except _DAMAGE as error:
         raise FormatError(f"wanted a state dict, found {error}", path=str(path)) from None
     if not isinstance(state, Mapping):
         raise FormatError(f"wanted a state dict, found a {type(state).__name__}", path=str(path))

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # huggingface_hub reads these once, when it is imported
 os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"})
-from hypothesis import settings
-
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("untimed")
 

@@ -11,56 +11,10 @@ from lerobot_stream.plan.entries import common_entries, largest_gaps, start_cost
 from lerobot_stream.plan.lanes import Runs, Visits, free_runs, grid_runs, ring_visits, whole_visits
 from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.random import generator
-from lerobot_stream.plan.share import PlanConfig, Share
-
-MOST_ROWS = 1 << 16
-"""Most rows of open batches, whatever the decoded budget."""
+from lerobot_stream.plan.share import Share
 
 _FREE_COST = 1.1
 _DRAWN_RUNS = 1 << 12
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How the decoded budget of a worker is used."""
-
-    lanes: int
-    """Visits decoded side by side."""
-    rows: int
-    """Rows of the batches being filled."""
-    spread: int
-    """How far an item may be displaced; the rest of ``rows`` is for whole batches."""
-
-
-def plan_capacity(config: PlanConfig, *, lanes: int) -> Capacity:
-    """Divide the decoded budget between rows of open batches and the tails of lanes.
-
-    A lane keeps the frames of one window's reach behind its head. Three quarters of the
-    rows are for displacement, whatever the batch size, so that it stays out of the order;
-    batches of an eighth of the rows then fit with both ends of the displaced stretch.
-
-    Args:
-        config: What is asked of the job.
-        lanes: Lanes wanted.
-
-    Returns:
-        At most ``lanes`` lanes; halved until their tails take at most half of the budget.
-
-    Raises:
-        ValueError: One lane and one row exceed the budget.
-    """
-    budget = config.worker_decoded_bytes
-    tail = (config.last_offset - config.first_offset) * config.frame_bytes
-    while lanes > 1 and lanes * tail > budget // 2:
-        lanes = (lanes + 1) // 2
-    rows = min((budget - lanes * tail) // config.item_bytes, MOST_ROWS)
-    if lanes * tail > budget // 2 or rows < 1:
-        needed = max(2 * tail, tail + config.item_bytes) * config.num_workers
-        raise ValueError(
-            f"clip needs at least {needed / 1e9:.3g} GB of decoded frames,"
-            f" the budget is {config.decoded_bytes / 1e9:.3g} GB"
-        )
-    return Capacity(lanes, rows, max(1, 3 * rows // 4))
 
 
 def plan_clip(share: Share, *seeds: int) -> Order:
@@ -78,7 +32,7 @@ def plan_clip(share: Share, *seeds: int) -> Order:
         gaps = largest_gaps(share.episodes, entries)
         if 8 * int(gaps.sum()) <= int(share.episodes.lengths.sum()):
             lanes = share.pool(3 * share.config.worker_pool_size)
-    capacity = plan_capacity(share.config, lanes=lanes)
+    capacity = share.config.capacity(lanes)
     if free is None:
         visits = ring_visits(share, num_lanes=capacity.lanes, rng=rng)
         runs = grid_runs(visits, share.config.run_frames)

@@ -22,7 +22,7 @@ def plan_epoch(share: Share, *, epoch: int) -> Order:
 
     Raises:
         PlanError: Not even one episode and its successor fit the byte budget.
-        ValueError: The decoded frames that ``clip`` must hold exceed their budget.
+        ValueError: ``clip`` does not fit the decoded budget.
     """
     seeds = (share.config.seed, epoch, share.rank, share.worker)
     match share.config.strategy:

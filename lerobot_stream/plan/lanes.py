@@ -84,10 +84,7 @@ def _cut_frame(share: Share, episode: int, item: int) -> int:
     frame = item if share.frames is None else int(share.frames[episode][item])
     entry = common_entry(share.episodes, episode, frame)
     near = frame - entry <= share.episodes.lengths[episode] // 8
-    cut = entry if near else frame
-    if share.frames is not None and share.frames[episode][0] >= cut:
-        return 0  # nothing to deliver before it
-    return cut
+    return entry if near else frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.plan.budget import checked_pool, worker_pool_size
+from lerobot_stream.plan.capacity import Capacity, plan_capacity
 from lerobot_stream.plan.ragged import Ragged
 from lerobot_stream.plan.shard import plan_rank, plan_shards
 
@@ -126,6 +127,20 @@ class PlanConfig:
         """Decoded bytes that one worker may hold."""
         return self.decoded_bytes // self.num_workers
 
+    def capacity(self, lanes: int) -> Capacity:
+        """What a worker with at most so many lanes may hold decoded, where they are read once.
+
+        Raises:
+            ValueError: Not even one lane fits.
+        """
+        return plan_capacity(
+            lanes=lanes,
+            decoded_bytes=self.decoded_bytes,
+            tail_bytes=(self.last_offset - self.first_offset) * self.frame_bytes,
+            item_bytes=self.item_bytes,
+            num_workers=self.num_workers,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Share:
@@ -195,7 +210,8 @@ def plan_share(episodes: Episodes, config: PlanConfig, *, rank: int, worker: int
 
     Raises:
         PlanError: There are more ranks than episodes, or an episode exceeds the budget.
-        ValueError: There are more workers than episodes of this rank.
+        ValueError: There are more workers than episodes of this rank, or ``clip`` does not
+            fit the decoded budget.
     """
     mine = plan_rank(episodes.lengths, rank=rank, world_size=config.world_size)
     if not 0 <= worker < config.num_workers:
@@ -212,4 +228,6 @@ def plan_share(episodes: Episodes, config: PlanConfig, *, rank: int, worker: int
         episodes=episodes.select(mine),
     )
     share.pool()
+    if config.strategy == "clip":
+        config.capacity(1)
     return share

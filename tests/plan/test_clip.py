@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lerobot_stream.plan.clip import _grids, affordable_runs, plan_capacity, spread
+from lerobot_stream.plan.clip import _grids, affordable_runs, spread
 from lerobot_stream.plan.cost import decoded_frames
 from lerobot_stream.plan.entries import common_entries, start_costs
 from lerobot_stream.plan.epoch import plan_epoch
@@ -69,7 +69,7 @@ def test_residents_are_at_most_the_lanes(share: Share) -> None:
     _, first = np.unique(visits, return_index=True)
     last = len(visits) - 1 - np.unique(visits[::-1], return_index=True)[1]
     pool = share.config.worker_pool_size * (1 if is_free(share) else 3)
-    lanes = plan_capacity(share.config, lanes=share.pool(pool)).lanes
+    lanes = share.config.capacity(share.pool(pool)).lanes
     assert most_open(first, last) <= lanes
 
 
@@ -99,12 +99,29 @@ def test_no_more_is_decoded_than_promised(share: Share) -> None:
     assert decoded <= (len(order) + reach * order.num_visits) * cameras + starts
 
 
+@pytest.mark.parametrize("gop", [1, 2, 8])
+def test_free_runs_decode_each_frame_once(gop: int) -> None:
+    share = make_share(make_episodes([300] * 6, gops=[gop, gop]), CLIP)
+    assert decoded_frames(share, plan_epoch(share, epoch=0)) == 2 * 6 * 300
+
+
 @pytest.mark.parametrize(
-    ("gop", "first_offset", "free"),
-    [(1, 0, True), (2, 0, True), (16, 0, True), (30, 0, False), (250, 0, False), (2, -2, False)],
+    ("gop", "window", "free"),
+    [
+        (1, (0, 0), True),
+        (2, (0, 0), True),
+        (16, (0, 0), True),
+        (30, (0, 0), False),
+        (250, (0, 0), False),
+        (1, (-1, 0), True),
+        (2, (-1, 0), False),
+        (1, (0, 2), False),
+    ],
 )
-def test_short_gops_without_windows_are_free(gop: int, first_offset: int, free: bool) -> None:
-    config = replace(CLIP, first_offset=first_offset, item_bytes=1 - first_offset)
+def test_short_gops_without_wide_windows_are_free(
+    gop: int, window: tuple[int, int], free: bool
+) -> None:
+    config = replace(CLIP, first_offset=window[0], last_offset=window[1])
     assert is_free(make_share(make_episodes([200, 300], gops=[gop]), config)) == free
 
 
@@ -208,40 +225,6 @@ def test_each_place_of_a_run_draws_uniformly() -> None:
     drawn = _grids(np.full(4000, 16), generator(2)).reshape(4000, 16)
     distance = np.abs(np.sort(drawn, axis=0) - (np.arange(4000)[:, None] + 0.5) / 4000)
     assert distance.max() < 2.4 / np.sqrt(4000)  # 16 Kolmogorov-Smirnov tests, 1 in 1,000
-
-
-@pytest.mark.parametrize(
-    ("decoded_bytes", "lanes", "rows", "spread_"),
-    [(1000, 32, 226, 169), (640, 32, 106, 79), (639, 16, 159, 119), (25, 1, 5, 3), (20, 1, 3, 2)],
-)
-def test_lanes_are_halved_until_their_tails_leave_room(
-    decoded_bytes: int, lanes: int, rows: int, spread_: int
-) -> None:
-    config = replace(
-        CLIP,
-        decoded_bytes=decoded_bytes,
-        first_offset=-1,
-        last_offset=1,
-        frame_bytes=5,
-        item_bytes=3,
-    )
-    found = plan_capacity(config, lanes=32)
-    assert (found.lanes, found.rows, found.spread) == (lanes, rows, spread_)
-
-
-def test_a_window_above_the_decoded_budget_says_how_much_it_needs() -> None:
-    config = replace(
-        CLIP,
-        num_workers=2,
-        first_offset=-9,
-        frame_bytes=10**8,
-        item_bytes=10**9,
-        decoded_bytes=2 * 10**9,
-    )
-    with pytest.raises(ValueError, match=r"at least 3\.8 GB of decoded frames, .* 2 GB"):
-        plan_capacity(config, lanes=8)
-    needed = replace(config, decoded_bytes=38 * 10**8)
-    assert plan_capacity(needed, lanes=8).lanes == 1
 
 
 def test_frames_left_are_cut_where_whole_episodes_are() -> None:

@@ -116,6 +116,7 @@ def test_each_frame_comes_once_an_epoch_however_the_job_changes(
             steps=stretch.steps,
             batch_size=stretch.batch_size,
         )
+        assert not any(bitmap.all() for bitmap in base.unfinished.values())
         assert seen + left_over(episodes, base) == whole_epochs(episodes, base.next_epoch)
 
 

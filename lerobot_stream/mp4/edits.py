@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +90,29 @@ def presentation_shift(
     if edit.media_time > last:
         message = f"starts at tick {edit.media_time}, the last sample is at {last}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
-    # one movie tick of tolerance: edit durations are rounded to movie ticks
-    stop = edit.media_time * movie_timescale + (edit.duration + 1) * timescale
-    if edit.duration and last * movie_timescale >= stop:
-        cut = last - stop / movie_timescale
-        message = f"cuts the tail, {cut / timescale:.3f} s before the last sample: {UNTOLD}"
+    stop = _edit_stop(edit, cts, timescale=timescale, movie_timescale=movie_timescale)
+    if edit.duration and last >= stop:
+        message = f"cuts the tail, at tick {int(stop)}, the last sample is at {last}: {UNTOLD}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
     if delay and first < edit.media_time:
         early = (edit.media_time - first) / timescale
         message = f"cuts {early:.3f} s from the front, behind an empty edit: {UNTOLD}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
     return delay - edit.media_time
+
+
+def _edit_stop(
+    edit: Edit, cts: NDArray[np.int64], *, timescale: int, movie_timescale: int
+) -> Fraction:
+    """Give the track tick from which on an edit presents nothing.
+
+    A sample that starts right there is cut, as FFmpeg does. Only where movie ticks are longer
+    than the last sample can rounding hide a whole one: then a tick of tolerance is given.
+    """
+    tick = Fraction(timescale, movie_timescale)
+    spacing = int(np.diff(np.partition(cts, -2)[-2:])[0]) if len(cts) > 1 else 0
+    tolerance = tick if tick > spacing else 0
+    return edit.media_time + edit.duration * tick + tolerance
 
 
 def _delay_and_edit(

@@ -183,6 +183,7 @@ class Pipeline:
         def done(error: BaseException | None) -> None:
             with self._changed:
                 self._running -= 1
+                self._changed.notify_all()
             if error is not None:
                 self._fail(error)
                 return

@@ -108,7 +108,7 @@ def test_a_loader_with_workers_continues_where_it_stopped(written: Written, repe
         ({"episode_pool_size": 2}, "pool"),
         ({"sampling_strategy": "round_robin"}, "strategy"),
         ({"episodes": [0, 1, 2, 3, 4]}, "length"),
-        ({"world_size": 2}, "world_size"),
+        ({"world_size": 2}, "world size"),
     ],
 )
 def test_what_changes_the_order_is_named(

@@ -1,4 +1,4 @@
-"""What one worker delivers: its episodes, and everything else that its order depends on."""
+"""Everything that the order of one worker depends on."""
 
 from __future__ import annotations
 

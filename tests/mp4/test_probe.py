@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torchcodec.decoders import VideoDecoder
 
 from lerobot_stream.errors import FormatError
 from lerobot_stream.mp4.index import Mp4Index
@@ -21,7 +22,7 @@ from lerobot_stream.mp4.mux import mini_mp4_sizes
 from lerobot_stream.mp4.select import present, select_samples
 from tests.box_tree import Node, change, full
 from tests.clips import ALL, FFMPEG, NUMBERS, FileBytes, make_clip
-from tests.media import encode, ffmpeg, needs_ffmpeg, read_numbers
+from tests.media import encode, ffmpeg, needs_ffmpeg, read_number, read_numbers
 
 SHARED = Path(__file__).parents[2] / "../shared"
 NAMES = [pytest.param(name, marks=needs_ffmpeg if name in FFMPEG else ()) for name in ALL]
@@ -291,21 +292,36 @@ def test_an_empty_edit_delays_every_frame(clip: Callable[[str], Path], tmp_path:
 
 
 @needs_ffmpeg
-def test_of_two_tracks_the_one_ffmpeg_plays_is_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("first_gop", "second_gop", "options"),
+    [
+        pytest.param(250, 1, (), id="more bits second"),
+        pytest.param(1, 250, (), id="more bits first"),
+        pytest.param(
+            1,
+            250,
+            ("-disposition:v:0", "0", "-disposition:v:1", "default"),
+            id="only second enabled",
+        ),
+    ],
+)
+def test_of_two_tracks_the_one_torchcodec_plays_is_used(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    first_gop: int,
+    second_gop: int,
+    options: tuple[str, ...],
 ) -> None:
-    thin, fat, both = (tmp_path / f"{name}.mp4" for name in ("thin", "fat", "both"))
-    encode(thin, range(20), gop=250)
-    encode(fat, range(100, 120), gop=1)
-    ffmpeg("-i", thin, "-i", fat, "-map", "0", "-map", "1", "-c", "copy", both)
+    first, second, both = (tmp_path / f"{name}.mp4" for name in ("first", "second", "both"))
+    encode(first, range(1, 21), gop=first_gop)
+    encode(second, range(1001, 1021), gop=second_gop)
+    ffmpeg("-i", first, "-i", second, "-map", "0", "-map", "1", "-c", "copy", *options, both)
     with caplog.at_level(logging.WARNING):
         index = index_of(both)
-    assert index.size.tolist() == index_of(fat).size.tolist()
-    assert "has 2 video tracks; track 2 is used" in caplog.text
-    with av.open(str(both)) as container:
-        best = container.streams.best("video")
-    assert best is not None
-    assert best.index + 1 == index.movie.track_id
+    frame = VideoDecoder(str(both), dimension_order="NHWC")[0]
+    played = second if read_number(frame.numpy()) > 1000 else first
+    assert index.size.tolist() == index_of(played).size.tolist()
+    assert f"has 2 video tracks; track {index.movie.track_id} is used" in caplog.text
 
 
 FUZZED = ("h264-open", "h264-faststart-audio", "av1-g2", "hevc-closed")

@@ -37,19 +37,21 @@ def plan_capacity(
         num_workers: Workers of the rank.
 
     Returns:
-        At most ``lanes`` lanes; halved until their tails take at most half of the budget.
+        At most ``lanes`` lanes; halved until their tails take at most half of the budget,
+        and leave room for an item.
 
     Raises:
         ValueError: One lane and one row exceed the budget.
     """
     budget = decoded_bytes // num_workers
-    while lanes > 1 and lanes * tail_bytes > budget // 2:
+    most = min(budget // 2, budget - item_bytes)
+    while lanes > 1 and lanes * tail_bytes > most:
         lanes = (lanes + 1) // 2
-    rows = min((budget - lanes * tail_bytes) // item_bytes, MOST_ROWS)
-    if lanes * tail_bytes > budget // 2 or rows < 1:
+    if lanes * tail_bytes > most:
         needed = max(2 * tail_bytes, tail_bytes + item_bytes) * num_workers
         raise ValueError(
             f"clip needs at least {needed / 1e9:.3g} GB for decoded frames,"
             f" the budget is {decoded_bytes / 1e9:.3g} GB"
         )
+    rows = min((budget - lanes * tail_bytes) // item_bytes, MOST_ROWS)
     return Capacity(lanes, rows, max(1, 3 * rows // 4))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lerobot_stream.plan.capacity import MOST_ROWS, plan_capacity
@@ -25,6 +25,7 @@ def test_lanes_are_halved_until_their_tails_leave_room(
     assert (found.lanes, found.rows, found.spread) == (lanes, rows, spread)
 
 
+@example(lanes=2, decoded_bytes=100, tail_bytes=20, item_bytes=70, num_workers=1)
 @given(
     st.integers(1, 100),
     st.integers(0, 10**6),

@@ -13,7 +13,8 @@ from rich.console import Console
 from lerobot_stream.cli.address import AsJson, RepoId, RepoType, Revision, Root, open_address
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
-from lerobot_stream.errors import DatasetError, SidecarError
+from lerobot_stream.cli.publish_sidecar import refuse_to_publish
+from lerobot_stream.errors import DatasetError
 
 if TYPE_CHECKING:
     from lerobot_stream.inspect.finding import Finding
@@ -59,11 +60,7 @@ def command(
     chosen = None if episodes is None else parse_episodes(episodes)
     source = open_address(repo_id, root=data_root or root, revision=revision, repo_type=repo_type)
     if push:
-        raise SidecarError(
-            "there is nothing to publish to: this dataset is a folder",
-            path=source.identity.data_root,
-            hint="leave out --push, training from a folder uses the sidecar in the cache",
-        )
+        refuse_to_publish(source)
     from lerobot_stream.inspect.indexing import index_videos
 
     console = Console(stderr=True, highlight=False)

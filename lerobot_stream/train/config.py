@@ -47,6 +47,9 @@ class DatasetConfig:
         None,
         help="Which reading decides where an episode starts in its video if two are plausible.",
     )
+    find_rows: bool = setting(
+        False, help="Read rows where they are if the metadata names another file."
+    )
     use_imagenet_stats: bool = setting(
         True, help="Normalise pictures by ImageNet's mean and deviation, not by the dataset's."
     )

@@ -256,6 +256,7 @@ def _reading(config: TrainConfig, delta_timestamps: Mapping[str, list[float]]) -
         "delta_timestamps": delta_timestamps,
         "tolerance_s": config.tolerance_s,
         "frames_by": data.frames_by,
+        "find_rows": data.find_rows,
         "return_uint8": True,
         "sidecar_lock_timeout_s": data.streaming_sidecar_lock_timeout_s,
     }

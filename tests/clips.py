@@ -50,6 +50,13 @@ def _trimmed(path: Path, *, start_s: float, numbers: Sequence[int] = NUMBERS) ->
     trim(whole, path, start_s=start_s)
 
 
+def _trimmed_open(path: Path) -> None:
+    """Cut at leading pictures: FFmpeg writes an empty edit and hides them with the next one."""
+    whole = path.with_suffix(".whole.mp4")
+    encode(whole, NUMBERS, gop=8, bframes=3, open_gop=True)
+    trim(whole, path, start_s=0.75)
+
+
 def _joined(path: Path) -> None:
     parts = [path.with_suffix(f".{k}.mp4") for k in range(6)]
     for k, part in enumerate(parts):
@@ -96,6 +103,7 @@ ENCODED: Mapping[str, Callable[[Path, Sequence[int]], None]] = {
 FFMPEG: Mapping[str, tuple[Make, Sequence[int]]] = {
     "trimmed-inside-gop": (functools.partial(_trimmed, start_s=1.3), NUMBERS[13:]),
     "trimmed-at-gop": (functools.partial(_trimmed, start_s=2.0), NUMBERS[20:]),
+    "trimmed-at-leading": (_trimmed_open, NUMBERS[8:]),
     "joined": (_joined, NUMBERS),
 }
 """Clips that need the ffmpeg command, and the numbers that they present."""

@@ -86,7 +86,7 @@ def presentation_shift(
     delay, edit = _delay_and_edit(
         edits, timescale=timescale, movie_timescale=movie_timescale, path=path
     )
-    first, last = int(cts.min()), int(cts.max())
+    last = int(cts.max())
     if edit.media_time > last:
         message = f"starts at tick {edit.media_time}, the last sample is at {last}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
@@ -94,8 +94,9 @@ def presentation_shift(
     if edit.duration and last >= stop:
         message = f"cuts the tail, at tick {int(stop)}, the last sample is at {last}: {UNTOLD}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
-    if delay and first < edit.media_time:
-        early = (edit.media_time - first) / timescale
+    cut = cts[cts < edit.media_time]
+    if delay and len(cut) and int(cut.max()) - edit.media_time + delay >= 0:
+        early = (edit.media_time - int(cut.min())) / timescale
         message = f"cuts {early:.3f} s from the front, behind an empty edit: {UNTOLD}"
         raise FormatError(message, path=path, where="elst", hint=REMUX)
     return delay - edit.media_time

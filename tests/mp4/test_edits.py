@@ -95,6 +95,11 @@ def test_an_empty_edit_delays() -> None:
     assert shift(empty(40), media(0)) == 40
 
 
+def test_a_trim_behind_a_short_empty_edit_stays_below_zero() -> None:
+    moved = shift(empty(49), media(250)) + CTS  # FFmpeg cuts leading pictures like this
+    assert moved[:4].tolist() == [-201, -101, -1, 99]
+
+
 def test_an_empty_edit_is_rounded_to_the_nearest_tick() -> None:
     assert [shift(empty(n), media(0), movie_timescale=600) for n in (1, 2, 3)] == [2, 3, 5]
 
@@ -123,7 +128,7 @@ def test_movie_ticks_longer_than_a_sample_are_forgiven_one() -> None:
         pytest.param([media(0, 900)], "cuts the tail", id="one sample cut"),
         pytest.param([media(200, 650)], "cuts the tail", id="cut tail behind a trim"),
         pytest.param(
-            [empty(40), media(250)],
+            [empty(50), media(250)],
             r"cuts 0\.250 s from the front, behind an empty edit",
             id="cut front behind an empty edit",
         ),

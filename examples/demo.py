@@ -30,7 +30,6 @@ POLICY = [
     "--policy.n_encoder_layers=2",
     "--policy.n_vae_encoder_layers=2",
     "--policy.latent_dim=8",
-    "--policy.pretrained_backbone_weights=null",
     "--policy.optimizer_lr=5e-4",
     "--policy.optimizer_lr_backbone=1e-4",
 ]

@@ -42,7 +42,9 @@ def _lines(settings: tuple[Setting, ...]) -> Iterator[Text | Padding]:
             yield Text.assemble(
                 "  ", (f"--{setting.name}", "cyan"), (f"={default}" if default else "", "green")
             )
-            wanted = describe(setting.annotation).removesuffix(" or null")
+            wanted = describe(setting.annotation)
+            if setting.default is None:
+                wanted = wanted.removesuffix(" or null")
             more = "" if wanted == "text" else f" ({wanted})"
             yield Padding(Text.assemble(setting.help, (more, "dim")), (0, 0, 0, 6), expand=False)
         yield Text()

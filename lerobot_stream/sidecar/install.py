@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -29,7 +29,7 @@ def disk_fault(error: OSError, path: Path) -> SidecarError:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, check: Callable[[Path], None] | None = None) -> Iterator[BinaryIO]:
     """Write a file that replaces ``path`` when the block ends without an error.
 
     The bytes go to a locked temporary file beside it, which an error removes. One that a
@@ -37,6 +37,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
     Args:
         path: The file to make; its folder is made too.
+        check: Looks at the finished temporary file; what it raises keeps ``path`` as it was.
 
     Raises:
         SidecarError: The disk refuses.
@@ -50,6 +51,8 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
+                if check is not None:
+                    check(temporary)
                 temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):

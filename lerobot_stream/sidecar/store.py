@@ -1,15 +1,12 @@
-"""The cache of sidecars: one valid file opens without a lock, one process builds for all."""
+"""The cache of sidecars: one valid file opens without a lock, one process fills it for all."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-
-import portalocker
 
 from lerobot_stream.errors import FormatError, LockTimeoutError, SidecarError
 from lerobot_stream.sidecar.build import (
@@ -18,19 +15,19 @@ from lerobot_stream.sidecar.build import (
     BuildProgress,
     build_sidecar,
 )
+from lerobot_stream.sidecar.download import download_sidecar
 from lerobot_stream.sidecar.identity import (
     sidecar_folder,
     sidecar_name,
     source_fingerprints,
     usable,
 )
-from lerobot_stream.sidecar.install import disk_fault
+from lerobot_stream.sidecar.lock import DEFAULT_LOCK_TIMEOUT_S, locked
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.source.base import Source
 
-DEFAULT_LOCK_TIMEOUT_S = 1800.0
-"""How long another process may build."""
-_CHECK_INTERVAL_S = 0.2
+SUBSET_DOWNLOAD_BYTES = 64 << 20
+"""Largest published sidecar that is fetched, for all files, where only some are wanted."""
 
 logger = logging.getLogger(__name__)
 
@@ -101,11 +98,12 @@ def open_sidecar(
     cache_dir: Path | None = None,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> Sidecar:
-    """Open the sidecar of a dataset's video files, and build it first if need be.
+    """Open the sidecar of a dataset's video files, and download or build it first if need be.
 
     A usable file in the cache is opened without a lock, so that the cache may be read-only.
-    Otherwise one process builds while the others wait. A sidecar of all files serves any
-    part of them; that of a part has its own name and serves only itself.
+    Otherwise one process downloads what is published, or builds, while the others wait. A
+    sidecar of all files serves any part of them; that of a part has its own name and serves
+    only itself. For a folder nothing is asked of the network.
 
     Args:
         source: Where the dataset is.
@@ -123,15 +121,18 @@ def open_sidecar(
     Raises:
         LockTimeoutError: Another process held the lock for too long.
         SidecarError: Files cannot be indexed, or the cache cannot be written.
+        SourceError: The Hub did not say whether a sidecar is published.
     """
     places = sidecar_places(source, paths, dataset_paths=dataset_paths, cache_dir=cache_dir)
     found = _open_usable(places, source, paths)
     if found is not None:
         return found
-    with _locked(places.own, lock_timeout_s):
+    with locked(places.own, timeout_s=lock_timeout_s):
         found = _open_usable(places, source, paths)
         if found is not None:
             return found
+        if _download(places, source, dataset_paths):
+            return Sidecar(places.complete)
         logger.info("indexing %d video files into %s", len(set(paths)), places.own)
         build_sidecar(
             source,
@@ -143,6 +144,19 @@ def open_sidecar(
             subset=places.subset,
         )
         return Sidecar(places.own)
+
+
+def _download(places: SidecarPlaces, source: Source, dataset_paths: Collection[str]) -> bool:
+    """Install what is published as the sidecar of all files; our own lock is held."""
+    if not places.subset:
+        return download_sidecar(source, dataset_paths, output=places.complete)
+    try:
+        with locked(places.complete, timeout_s=0):
+            return download_sidecar(
+                source, dataset_paths, output=places.complete, max_bytes=SUBSET_DOWNLOAD_BYTES
+            )
+    except LockTimeoutError:
+        return False  # another process makes it just now; a part is indexed sooner
 
 
 def _open_usable(places: SidecarPlaces, source: Source, paths: Collection[str]) -> Sidecar | None:
@@ -164,44 +178,3 @@ def _open_usable(places: SidecarPlaces, source: Source, paths: Collection[str]) 
         sidecar.close()
         logger.info("not used: %s: %s", place, reason)
     return None
-
-
-@contextmanager
-def _locked(sidecar: Path, timeout_s: float) -> Iterator[None]:
-    """Hold the one lock of a sidecar, shared with LeRobot's own."""
-    path = sidecar.with_name(f"{sidecar.name}.lock")
-    lock = portalocker.Lock(
-        path,
-        "a",
-        timeout=timeout_s,
-        check_interval=_CHECK_INTERVAL_S,
-        flags=portalocker.LOCK_EX | portalocker.LOCK_NB,
-    )
-    waited = False
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire(fail_when_locked=True)
-        except portalocker.AlreadyLocked:
-            waited = True
-            logger.info("waiting up to %g s for another process: %s", timeout_s, path)
-            lock.acquire()
-    except portalocker.LockException as error:
-        if waited:
-            raise LockTimeoutError(
-                f"another process kept the lock for {timeout_s:g} seconds",
-                path=str(path),
-                hint="wait for its build to end, or raise"
-                " --dataset.streaming_sidecar_lock_timeout_s",
-            ) from None
-        raise SidecarError(
-            f"cannot be locked: {error}",
-            path=str(path),
-            hint="set HF_LEROBOT_HOME to a folder on a file system with locks",
-        ) from error
-    except OSError as error:
-        raise disk_fault(error, path) from error
-    try:
-        yield
-    finally:
-        lock.release()

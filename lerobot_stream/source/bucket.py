@@ -8,6 +8,7 @@ from urllib.parse import quote
 from lerobot_stream.source.base import FileInfo, Identity
 from lerobot_stream.source.http import HttpClient
 from lerobot_stream.source.patience import Clock, Patience
+from lerobot_stream.source.published import PublishedFile, published_path
 from lerobot_stream.source.refusal import Subject
 from lerobot_stream.source.remote import RemoteSource
 
@@ -42,6 +43,12 @@ class BucketSource(RemoteSource):
     def _url(self, path: str) -> str:
         repo_id = self.identity.repo_id
         return f"{self._client.endpoint}/buckets/{repo_id}/resolve/{quote(path)}"
+
+    def find_published(self, name: str) -> PublishedFile | None:
+        """Look for a file among the published ones of this bucket, in the listing it has."""
+        path = published_path(name)
+        info = self.list_files().get(path)
+        return None if info is None else PublishedFile(self, path, info.size)
 
 
 def open_bucket(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from lerobot_stream.errors import SourceError
+from lerobot_stream.errors import MissingFileError, SourceError
 from lerobot_stream.source.base import FileInfo, Identity
 from lerobot_stream.source.http import HttpClient
 from lerobot_stream.source.patience import Clock, Patience
+from lerobot_stream.source.published import BRANCH, PublishedFile, published_path
 from lerobot_stream.source.refusal import Subject
 from lerobot_stream.source.remote import RemoteSource
 from lerobot_stream.source.root import is_commit
+from lerobot_stream.source.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +56,33 @@ class HubSource(RemoteSource):
     def _url(self, path: str) -> str:
         repo_id, commit = self.identity.repo_id, self.identity.revision
         return f"{self._client.endpoint}/datasets/{repo_id}/resolve/{commit}/{quote(path)}"
+
+    def find_published(self, name: str) -> PublishedFile | None:
+        """Look for a file on the branch of published ones, with one request.
+
+        Returns:
+            The file at the commit that the branch means now; None where there is no such
+            branch or no such file.
+
+        Raises:
+            SourceError: The Hub refuses, or patience has ended.
+        """
+        path, repo_id = published_path(name), self.identity.repo_id
+        url = f"{self._client.endpoint}/datasets/{repo_id}/resolve/{BRANCH}/{quote(path)}"
+        subject, what = replace(self._subject, path=path), "a published file"
+        try:
+            _, reply, judgement = self._client.look_up("HEAD", url, subject, what=what)
+        except MissingFileError:
+            return None
+        commit = reply.headers.get("x-repo-commit", "")
+        says_size = "content-length" if judgement.verdict is Verdict.USE else "x-linked-size"
+        size = reply.headers.get("x-linked-size") or reply.headers.get(says_size, "")
+        if not is_commit(commit) or not size.isdecimal():
+            message = f"the Hub says commit {commit!r} and size {size!r} of a published file"
+            raise SourceError(message, path=path)
+        found = HubSource(repo_id, commit, client=self._client)
+        found._listing = {path: FileInfo(int(size))}
+        return PublishedFile(found, path, int(size))
 
 
 def open_hub(

@@ -71,7 +71,7 @@ class SidecarHeader:
                 {
                     "file_path": path,
                     "file_size": movie.file_size,
-                    "mp4": _movie_record(path, movie),
+                    "mp4": movie_record(path, movie),
                 }
                 for path, movie in self.movies.items()
             ],
@@ -81,7 +81,13 @@ class SidecarHeader:
         return json.dumps(record).encode()
 
 
-def _movie_record(path: str, movie: Movie) -> dict[str, object]:
+def movie_record(path: str, movie: Movie) -> dict[str, object]:
+    """A file's own record as JSON values.
+
+    Args:
+        path: The file.
+        movie: What is known of it.
+    """
     return {
         "file_path": path,
         "file_size": movie.file_size,
@@ -175,6 +181,25 @@ def _parse_movie(mp4: _Fields, name: str, size: int) -> Movie:
         stsd_body=mp4.hex("stsd_body"),
         **numbers,
     )
+
+
+def parse_movie_record(data: bytes, *, file: str, path: str) -> Movie:
+    """Read a file's own record that may say anything.
+
+    Args:
+        data: The JSON text of :func:`movie_record`.
+        file: The file it is about.
+        path: Where the record is kept, for messages.
+
+    Raises:
+        FormatError: A field is missing, of another type or out of bounds.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"not JSON: {error}", path=path, where=file) from None
+    fields = _Fields(value, path, file)
+    return _parse_movie(fields, file, fields.number("file_size"))
 
 
 class _Fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import weakref
@@ -97,6 +98,11 @@ class Sidecar:
         """True where it doesn't hold all video files of the dataset."""
         return self.header.subset
 
+    def content_digest(self) -> str:
+        """Hash of what it holds, in hex; the same however its members are compressed."""
+        members = sorted((i.filename, i.file_size, i.CRC) for i in self._archive.infolist())
+        return hashlib.sha256(repr((self._manifest_hash, members)).encode()).hexdigest()
+
     def index(self, path: str) -> Mp4Index:
         """Read and check the sample table of one file.
 
@@ -158,7 +164,9 @@ class Sidecar:
                 path=path,
                 where=MANIFEST,
             )
-        array = parse_array(self._read_member(MANIFEST), path=path, where=MANIFEST)
+        data = self._read_member(MANIFEST)
+        self._manifest_hash = hashlib.sha256(data).hexdigest()
+        array = parse_array(data, path=path, where=MANIFEST)
         if array.ndim or array.dtype.kind != "S":
             found = f"{array.dtype} of shape {array.shape}"
             raise FormatError(f"wanted one text of bytes, got {found}", path=path, where=MANIFEST)

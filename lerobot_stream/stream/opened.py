@@ -16,7 +16,8 @@ from lerobot_stream.dataset.rows import RowReader
 from lerobot_stream.errors import DatasetError
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.sidecar.losses import losses_noted
-from lerobot_stream.sidecar.schema import Sidecar
+from lerobot_stream.sidecar.mapped_store import map_sidecar
+from lerobot_stream.sidecar.sample_tables import SampleTables
 from lerobot_stream.sidecar.spans import Spans, plan_spans
 from lerobot_stream.sidecar.store import open_sidecar
 from lerobot_stream.source.base import Source
@@ -41,7 +42,7 @@ class OpenedDataset:
     """Where the files are."""
     meta: DatasetMetadata
     """The dataset's metadata."""
-    sidecar: Sidecar | None
+    sidecar: SampleTables | None
     """Sample tables; None for a dataset without video."""
     spans: Spans
     """Which samples are whose frames, for every episode of the files that are read."""
@@ -105,15 +106,16 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     row_paths = check_rows(source, meta, numbers, find=config.find_rows)
     everything = np.arange(len(meta.episodes))
     paths = video_paths(meta.episodes, info.video_keys, numbers)
-    sidecar = None
+    sidecar: SampleTables | None = None
     if paths:
         with losses_noted(meta.episodes):
-            sidecar = open_sidecar(
+            found = open_sidecar(
                 source,
                 paths,
                 dataset_paths=video_paths(meta.episodes, info.video_keys, everything),
                 lock_timeout_s=config.sidecar_lock_timeout_s,
             )
+        sidecar = map_sidecar(found, lock_timeout_s=config.sidecar_lock_timeout_s)
     spans = plan_spans(
         sidecar.index if sidecar is not None else _no_index,
         meta.episodes,
@@ -230,7 +232,7 @@ def _no_index(path: str) -> Mp4Index:
 
 def _plan_layout(
     meta: DatasetMetadata,
-    sidecar: Sidecar | None,
+    sidecar: SampleTables | None,
     spans: Spans,
     numbers: NDArray[np.int64],
     windows: dict[str, Window],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,14 +16,18 @@ from rich.console import Console
 from lerobot_stream.cli.address import AsJson, RepoId, RepoType, Revision, Root, open_address
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
-from lerobot_stream.cli.publish_sidecar import refuse_to_publish
+from lerobot_stream.cli.publish_sidecar import show_publication
 from lerobot_stream.errors import DatasetError
 
 if TYPE_CHECKING:
     from lerobot_stream.inspect.finding import Finding
+    from lerobot_stream.inspect.indexing import BuiltSidecar
+    from lerobot_stream.source.base import Source
 
 _SHOWN = 20
 """Faults named in one error."""
+
+logger = logging.getLogger(__name__)
 
 
 def command(
@@ -55,17 +62,18 @@ def command(
     Training builds it by itself when it is needed. Building it first shows what is wrong with a
     dataset before a run starts. A sidecar in the cache that still fits is kept.
     """
-    if range_backend not in (None, "fsspec", "native-http"):
-        raise ValueError(f"--range-backend: wanted fsspec or native-http, found {range_backend!r}")
     chosen = None if episodes is None else parse_episodes(episodes)
     source = open_address(repo_id, root=data_root or root, revision=revision, repo_type=repo_type)
+    _check_backend(range_backend, source)
     if push:
-        refuse_to_publish(source)
+        from lerobot_stream.sidecar.publish import publishing_place
+
+        publishing_place(source)  # so that nothing is built for nothing
     from lerobot_stream.inspect.indexing import index_videos
 
     console = Console(stderr=True, highlight=False)
     started = time.monotonic()
-    with show_progress(console) as progress:
+    with show_progress(console) as progress, _failures_listed(as_json=as_json):
         built = index_videos(
             source,
             episodes=chosen,
@@ -98,6 +106,42 @@ def command(
     console.print(f"sidecar of {what}", markup=False, soft_wrap=True)
     if not as_json:
         typer.echo(built.path)
+    if push:
+        _publish(built, source, console)
+
+
+def _check_backend(range_backend: str | None, source: Source) -> None:
+    """Take LeRobot's flag: the address decides, the flag may only agree."""
+    if range_backend not in (None, "fsspec", "native-http"):
+        raise ValueError(f"--range-backend: wanted fsspec or native-http, found {range_backend!r}")
+    root = source.identity.data_root
+    on_hub = root.startswith("hf://")
+    if range_backend == "native-http" and not on_hub:
+        raise ValueError(f"--range-backend=native-http reads the Hub, and {root} is not there")
+    if range_backend == "fsspec" and on_hub:
+        logger.info("--range-backend=fsspec: the Hub is read with native-http all the same")
+
+
+@contextmanager
+def _failures_listed(*, as_json: bool) -> Iterator[None]:
+    """Put the files that could not be indexed into the summary, too."""
+    from lerobot_stream.sidecar.build import BuildFailedError
+
+    try:
+        yield
+    except BuildFailedError as error:
+        if as_json:
+            errors = [f"{path}: {reason}" for path, reason in error.failures]
+            typer.echo(json.dumps({"path": None, "errors": errors}))
+        raise
+
+
+def _publish(built: BuiltSidecar, source: Source, console: Console) -> None:
+    from lerobot_stream.sidecar.publish import publish_sidecar
+
+    publication = publish_sidecar(built.path, source, dataset_paths=built.dataset_paths)
+    show_publication(publication, dry_run=False)
+    console.print(f"published at {publication.address}", markup=False, soft_wrap=True)
 
 
 def _refusal(faults: list[Finding]) -> DatasetError:

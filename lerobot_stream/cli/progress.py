@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -34,18 +35,21 @@ def show_progress(console: Console) -> Iterator[Callable[[BuildProgress], None]]
         bars.TextColumn("indexing videos"),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),
-        bars.TextColumn("{task.fields[read]} read"),
+        bars.TextColumn("{task.fields[rate]}, {task.fields[read]} read"),
         bars.TimeRemainingColumn(),
         console=console,
         transient=True,
     ) as display:
-        task = display.add_task("", total=None, read="")
+        task = display.add_task("", total=None, rate="0 files/s", read="0 B")
+        started = time.monotonic()
 
         def update(progress: BuildProgress) -> None:
+            rate = progress.done / max(time.monotonic() - started, 1e-3)
             display.update(
                 task,
                 completed=progress.done,
                 total=progress.total,
+                rate=f"{rate:.3g} files/s",
                 read=format_bytes(progress.read_bytes),
             )
 

@@ -62,7 +62,9 @@ def command(
     wrong = [problem for problem in problems if not isinstance(problem, Undecided)]
     if as_json:
         valid = False if wrong else (None if problems else True)
-        typer.echo(json.dumps({"valid": valid, "problems": [asdict(p) for p in problems]}, indent=2))
+        typer.echo(
+            json.dumps({"valid": valid, "problems": [asdict(p) for p in problems]}, indent=2)
+        )
     else:
         _show(file, problems, num_wrong=len(wrong), checked=repo_id)
     if problems:

@@ -32,6 +32,8 @@ class BuiltSidecar:
     """Video files it describes."""
     subset: bool
     """True where it does not hold all video files of the dataset."""
+    dataset_paths: tuple[str, ...]
+    """All video files of the dataset."""
     findings: tuple[Finding, ...]
     """What is wrong with the episodes that were asked for."""
 
@@ -95,6 +97,7 @@ def index_videos(
         path=sidecar.path,
         num_files=len(sidecar.paths),
         subset=sidecar.subset,
+        dataset_paths=tuple(everything),
         findings=tuple(f for f in found if f.episode is None or f.episode in chosen),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lerobot_stream.errors import StreamError
+from lerobot_stream.errors import MissingFileError, SourceError, StreamError
 from lerobot_stream.mp4.index import Movie, Mp4Index
 from lerobot_stream.mp4.probe import read_mp4_index
 from lerobot_stream.sidecar.build import DEFAULT_PROBE_BYTES, DEFAULT_WORKERS
@@ -38,6 +39,29 @@ class Problem:
         return f"{self.file}: {self.place}: wanted {self.expected}, found {self.found}"
 
 
+_WANTED = "something to compare with; nothing was decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided(Problem):
+    """What could not be compared, because the dataset could not be read."""
+
+
+def undecided(error: StreamError, *, file: str) -> Undecided:
+    """Turn a failure of the source into what it leaves open.
+
+    Args:
+        error: The failure.
+        file: The video file, or the dataset's address, that could not be read.
+    """
+    return Undecided(error.path or file, "source", _WANTED, error.message)
+
+
+def is_undecided(error: StreamError) -> bool:
+    """True where the source failed, so that nothing can be said; a file that is not there is."""
+    return isinstance(error, SourceError) and not isinstance(error, MissingFileError)
+
+
 def validate_sidecar(
     file: Path,
     source: Source | None,
@@ -58,7 +82,8 @@ def validate_sidecar(
         max_probe_bytes: Most bytes read of one file to find its movie box.
 
     Returns:
-        Every problem; none where the sidecar is right. A source that fails is a problem too.
+        Every problem; none where the sidecar is right. Where the source fails, it is asked no
+        further, and what that leaves open is an :class:`Undecided` one.
     """
     try:
         sidecar = Sidecar(file)
@@ -72,9 +97,14 @@ def validate_sidecar(
         if paths is not None:
             problems += _validate_coverage(str(file), sidecar.header, paths)
 
+        lost = threading.Event()
+
         def look(path: str) -> list[Problem]:
-            again = source if recheck else None
-            return list(_validate_file(sidecar, path, again, max_probe_bytes))
+            again = source if recheck and not lost.is_set() else None
+            found = list(_validate_file(sidecar, path, again, max_probe_bytes))
+            if any(isinstance(problem, Undecided) for problem in found):
+                lost.set()
+            return found
 
         with ThreadPoolExecutor(workers, thread_name_prefix="validate") as executor:
             for found in executor.map(look, sidecar.paths):
@@ -106,7 +136,7 @@ def _validate_files(header: SidecarHeader, source: Source) -> Iterator[Problem]:
     try:
         files = source.list_files()
     except StreamError as error:
-        yield _fault(source.identity.data_root, error, "a listing; nothing was decided")
+        yield undecided(error, file=source.identity.data_root)
         return
     for path, size in header.source_files:
         info = files.get(path)
@@ -152,7 +182,9 @@ def _validate_file(
             max_probe_bytes=max_probe_bytes,
         )
     except StreamError as error:
-        yield _fault(path, error, "a movie box as indexed")
+        wanted = "a movie box as indexed"
+        lost = is_undecided(error)
+        yield undecided(error, file=path) if lost else _fault(path, error, wanted)
         return
     yield from _compare_movies(path, index.movie, again.movie)
     yield from _compare_columns(path, index, again)

@@ -38,8 +38,8 @@ _SMALL_BYTES = 64 << 10  # read to the end so that the connection can be used ag
 J = TypeVar("J", list[Any], dict[str, Any])
 
 # httpx with huggingface_hub 1, httpx2 with 2: whichever its own errors come from
-_base = next(kind for kind in HfHubHTTPError.__mro__ if kind.__name__ == "HTTPError")
-_http: Any = import_module(_base.__module__.partition(".")[0])
+HTTP_ERROR: Any = next(kind for kind in HfHubHTTPError.__mro__ if kind.__name__ == "HTTPError")
+_http: Any = import_module(HTTP_ERROR.__module__.partition(".")[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,30 +6,26 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from lerobot_stream.dataset.columns import number_array, placed
+from lerobot_stream.dataset.episode_faults import FOLDER, MAX_LENGTH, TableFault, sound_rows
+from lerobot_stream.dataset.episode_files import (
+    REQUIRED,
+    EpisodeFile,
+    Numbers,
+    read_episode_file,
+)
 from lerobot_stream.dataset.info import Info
-from lerobot_stream.dataset.parquet import read_columns, read_footer
 from lerobot_stream.dataset.version import CONVERT_HINT
-from lerobot_stream.errors import DatasetError, FormatError, MissingFileError
+from lerobot_stream.errors import DatasetError, FormatError, MissingFileError, StreamError
 from lerobot_stream.source.base import Source
-from lerobot_stream.source.ranges import SourceFile
 
 logger = logging.getLogger(__name__)
 
-FOLDER = "meta/episodes/"
-_MAX_GAP_BYTES = 16 << 10  # between the few columns needed lie statistics, most of the bytes
+_PLACES = ("dataset_from_index", "dataset_to_index")
 _THREADS = 8
-_REQUIRED = ("episode_index", "length")
-_MAX_LENGTH = 1 << 40
-
-Numbers = NDArray[np.float64 | np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,15 +64,20 @@ class EpisodeTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """The rows of one file."""
+class EpisodeScan:
+    """As much of an episode table as can be read, and what is wrong with it."""
 
-    path: str
-    numbers: Mapping[str, Numbers]
-    tasks: list[tuple[str, ...]]
-
-    def __len__(self) -> int:
-        return len(self.tasks)
+    table: EpisodeTable
+    """The episodes that are listed in files that can be read, each once; a length that makes
+    no sense is 0."""
+    faults: tuple[TableFault, ...]
+    """What keeps the table from being whole, the gravest first."""
+    said_from: NDArray[np.float64]
+    """``(E,)`` ``dataset_from_index`` as written; NaN where it is not."""
+    said_to: NDArray[np.float64]
+    """``(E,)`` ``dataset_to_index`` as written; NaN where it is not."""
+    columns: Mapping[str, tuple[str, ...]]
+    """Names of the columns of each file that can be read, in its order, by path."""
 
 
 def read_episodes(source: Source, info: Info) -> EpisodeTable:
@@ -97,28 +98,79 @@ def read_episodes(source: Source, info: Info) -> EpisodeTable:
         FormatError: A file is torn, or a column missing or of another type.
         DatasetError: Episodes are there twice or missing, or have no frames.
     """
+    scan = scan_episodes(source, info)
+    for fault in scan.faults:
+        raise fault.error
+    _warn_of_places(scan)
+    return scan.table
+
+
+def scan_episodes(source: Source, info: Info) -> EpisodeScan:
+    """Read as much of the episode table as can be read; see :func:`read_episodes`.
+
+    Raises:
+        SourceError: A file that is there could not be fetched.
+    """
     paths = [path for path in source.list_files() if path.startswith(FOLDER)]
     paths = sorted(path for path in paths if path.endswith(".parquet"))
+    faults = []
     if not paths and info.total_episodes:
-        _refuse_absence(source)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(_read_part, repeat(source), paths, repeat(info)))
-    columns = [*_REQUIRED, "dataset_from_index", "dataset_to_index", *_pointers(info)]
+        faults.append(TableFault("absent", _absence(source)))
+    columns = [*REQUIRED, *_PLACES, *_pointers(info)]
+    parts = []
+    for path, read in zip(paths, _read_files(source, paths, columns), strict=True):
+        if isinstance(read, EpisodeFile):
+            parts.append(read)
+        else:
+            read.path = read.path or path
+            faults.append(TableFault("file", read))
+    for name in columns:
+        if parts and name not in _PLACES and not any(name in part.numbers for part in parts):
+            message = f"no file of the episode table has a column {name}"
+            faults.append(TableFault("column", DatasetError(message, path=FOLDER)))
     joined = {name: _join(parts, name) for name in columns}
-    order = np.argsort(joined["episode_index"], kind="stable")
-    _check_episodes(joined["episode_index"], joined["length"], order, parts)
-    table = {name: values[order] for name, values in joined.items()}
-    length = table["length"].astype(np.int64)
-    start = _starts(table, length)
+    path_of = np.repeat(
+        np.array([part.path for part in parts], object), [len(part) for part in parts]
+    )
+    order, unsound = sound_rows(joined["episode_index"], joined["length"], path_of)
     tasks = [texts for part in parts for texts in part.tasks]
-    data_paths, data_file = _files(table, "data/", info.data_file)
-    videos = {key: _videos(table, key, info) for key in info.video_keys}
+    kept = {name: values[order] for name, values in joined.items()}
+    return EpisodeScan(
+        table=_table(kept, tuple(tasks[row] for row in order), info),
+        faults=(*faults, *unsound),
+        said_from=kept["dataset_from_index"].astype(np.float64),
+        said_to=kept["dataset_to_index"].astype(np.float64),
+        columns={part.path: part.columns for part in parts},
+    )
+
+
+def _read_files(
+    source: Source, paths: Sequence[str], columns: Sequence[str]
+) -> list[EpisodeFile | FormatError]:
+    def read(path: str) -> EpisodeFile | FormatError:
+        try:
+            return read_episode_file(source, path, columns)
+        except FormatError as error:
+            return error
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(read, paths))
+
+
+def _table(
+    kept: Mapping[str, Numbers], tasks: tuple[tuple[str, ...], ...], info: Info
+) -> EpisodeTable:
+    sensible = (kept["length"] >= 1) & (kept["length"] <= MAX_LENGTH)
+    length = np.where(sensible, kept["length"], 0).astype(np.int64)
+    start = np.cumsum(length) - length
+    data_paths, data_file = _files(kept, "data/", info.data_file)
+    videos = {key: _videos(kept, key, info) for key in info.video_keys}
     times = {
-        side: {key: table[f"videos/{key}/{side}_timestamp"].astype(float) for key in videos}
+        side: {key: kept[f"videos/{key}/{side}_timestamp"].astype(float) for key in videos}
         for side in ("from", "to")
     }
     return EpisodeTable(
-        episode_index=table["episode_index"].astype(np.int64),
+        episode_index=kept["episode_index"].astype(np.int64),
         length=length,
         dataset_from_index=start,
         dataset_to_index=start + length,
@@ -128,7 +180,7 @@ def read_episodes(source: Source, info: Info) -> EpisodeTable:
         video_file={key: file for key, (_, file) in videos.items()},
         from_timestamp=times["from"],
         to_timestamp=times["to"],
-        tasks=tuple(tasks[row] for row in order),
+        tasks=tasks,
     )
 
 
@@ -141,104 +193,31 @@ def _pointers(info: Info) -> list[str]:
     return names
 
 
-def _read_part(source: Source, path: str, info: Info) -> _Part:
-    wanted = [*_REQUIRED, "dataset_from_index", "dataset_to_index", *_pointers(info)]
-    with SourceFile(source, path) as file:
-        footer = read_footer(file)
-        wanted = [name for name in wanted if name in footer.leaves or name in _REQUIRED]
-        with_tasks = [*wanted, "tasks"] if "tasks" in footer.leaves else wanted
-        groups = range(footer.num_groups)
-        table = read_columns(file, footer, groups, with_tasks, max_gap=_MAX_GAP_BYTES)
-    numbers = {}
-    for name in wanted:
-        with placed(path, name):
-            numbers[name] = number_array(table.column(name))
-            if name in _REQUIRED:
-                _check_whole(numbers[name])
-    tasks: list[tuple[str, ...]] = [()] * len(table)
-    if "tasks" in footer.leaves:
-        with placed(path, "tasks"):
-            tasks = _texts(table.column("tasks"))
-    return _Part(path, numbers, tasks)
-
-
-def _check_whole(values: Numbers) -> None:
-    if not np.isfinite(values).all() or (values != np.floor(values)).any():
-        raise FormatError("wanted a whole number in every row")
-
-
-def _texts(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
-    """Return the texts of each row; equal rows share one tuple."""
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    texts = []
-    for value in column.to_pylist():
-        row: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value or ())
-        if not all(isinstance(text, str) for text in row):
-            raise FormatError(f"wanted texts, found {column.type}")
-        texts.append(shared.setdefault(row, row))
-    return texts
-
-
-def _join(parts: Sequence[_Part], name: str) -> Numbers:
-    """Put a column of all files together; NaN where a file lacks it.
-
-    Raises:
-        DatasetError: No file has it, though the dataset needs it.
-    """
+def _join(parts: Sequence[EpisodeFile], name: str) -> Numbers:
+    """Put a column of all files together; NaN where a file lacks it."""
     if not parts:
         return np.zeros(0, np.int64)
-    optional = name.startswith("dataset_")
-    if not optional and not any(name in part.numbers for part in parts):
-        raise DatasetError(f"no file of the episode table has a column {name}", path=FOLDER)
     gaps = (np.full(len(part), np.nan) for part in parts)
     values = [part.numbers.get(name, gap) for part, gap in zip(parts, gaps, strict=True)]
     return np.concatenate(values)
 
 
-def _check_episodes(
-    episode: Numbers, length: Numbers, order: NDArray[np.intp], parts: Sequence[_Part]
-) -> None:
-    """Refuse episodes that are there twice, missing or without frames."""
-    if not len(episode):
-        return
-    ranked = episode[order]
-    owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    steps = np.diff(ranked)
-    if (steps == 0).any():
-        first, second = order[np.argmax(steps == 0) :][:2]
-        paths = sorted({parts[owner[row]].path for row in (first, second)})
-        others = int((steps == 0).sum()) - 1
-        also = f", and so are {others} others" if others else ""
-        message = f"episode {int(episode[first])} is listed twice{also}"
-        raise DatasetError(message, path=" and ".join(paths))
-    if ranked[0] < 0:
-        raise DatasetError(f"found an episode {int(ranked[0])}", path=FOLDER)
-    gap = np.flatnonzero(ranked != np.arange(len(ranked)))
-    if len(gap):
-        message = f"wanted {int(ranked[-1]) + 1} episodes, found {len(ranked)}"
-        raise DatasetError(f"{message}; episode {gap[0]} is missing", path=FOLDER)
-    bad = np.flatnonzero((length < 1) | (length > _MAX_LENGTH))
-    if len(bad):
-        message = f"wanted at least one frame, found length {int(length[bad[0]])}"
-        where = f"episode {int(episode[bad[0]])}"
-        raise DatasetError(message, path=parts[owner[bad[0]]].path, where=where)
-
-
-def _starts(table: Mapping[str, Numbers], length: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each episode starts in the dataset, by its own column if that makes sense."""
-    start = np.cumsum(length) - length
-    said = (table["dataset_from_index"], table["dataset_to_index"])
-    for values, counted, side in zip(said, (start, start + length), ("from", "to"), strict=True):
-        wrong = np.flatnonzero((values != counted) & ~np.isnan(values))
+def _warn_of_places(scan: EpisodeScan) -> None:
+    """Warn where the columns of places contradict the lengths, which are counted instead."""
+    table = scan.table
+    for said, counted, side in (
+        (scan.said_from, table.dataset_from_index, "from"),
+        (scan.said_to, table.dataset_to_index, "to"),
+    ):
+        wrong = np.flatnonzero((said != counted) & ~np.isnan(said))
         if len(wrong):
             name = f"dataset_{side}_index"
             logger.warning(
                 "%s: episode %d: %s is %d, the lengths before it sum to %d; "
                 "counting by length (%d episodes differ)",
-                *(FOLDER, table["episode_index"][wrong[0]], name, values[wrong[0]]),
+                *(FOLDER, table.episode_index[wrong[0]], name, said[wrong[0]]),
                 *(counted[wrong[0]], len(wrong)),
             )
-    return start
 
 
 def _videos(
@@ -262,15 +241,15 @@ def _files(
     return tuple(path_of(int(chunk), int(number)) for chunk, number in pairs), file
 
 
-def _refuse_absence(source: Source) -> None:
+def _absence(source: Source) -> StreamError:
     """Say why there is no episode table."""
     if "meta/episodes.jsonl" in source.list_files():
-        raise DatasetError(
+        return DatasetError(
             "info.json says v3, but the episodes are listed in the file of v2",
             path="meta/episodes.jsonl",
             hint=CONVERT_HINT,
         )
-    raise MissingFileError(
+    return MissingFileError(
         f"there is no episode table in {source.identity.data_root}",
         path=f"{FOLDER}chunk-000/file-000.parquet",
     )

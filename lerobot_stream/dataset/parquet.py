@@ -34,6 +34,8 @@ class Footer:
     """Path of each leaf column: a list has one leaf, a struct one a field."""
     leaves: Mapping[str, tuple[int, ...]]
     """Numbers of the leaves below each column; columns of one name share an entry."""
+    columns: tuple[str, ...]
+    """Name of each column in the order of the file; a name may be there twice."""
 
     @property
     def num_groups(self) -> int:
@@ -107,7 +109,7 @@ def read_footer(file: SourceFile) -> Footer:
     if start != len(leaf_paths):
         message = f"the schema has {start} leaf columns, the footer {len(leaf_paths)}"
         raise FormatError(message, path=path)
-    return Footer(path, size, metadata, leaf_paths, leaves)
+    return Footer(path, size, metadata, leaf_paths, leaves, tuple(schema.names))
 
 
 def read_columns(

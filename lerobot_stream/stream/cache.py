@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
 from lerobot_stream.stream.episode import EpisodeData
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A stretch of an episode that is fetched once."""
-
-    key: tuple[int, int]
-    """Epoch, and the visit's number in the epoch's order."""
-    episode: int
-    """Row of the episode table."""
-    start: int
-    """First frame needed, windows included."""
-    stop: int
-    """One past the last frame needed."""
-    size: int
-    """Exact bytes of its mini-MP4s, known before fetching."""
+from lerobot_stream.stream.visit import Visit
 
 
 @dataclass(slots=True)
@@ -45,23 +30,21 @@ class EpisodeByteCache:
     def __init__(
         self,
         visits: Iterator[Visit],
-        load: Callable[[Visit], EpisodeData],
+        fetch: Callable[[Sequence[Visit]], Sequence[Future[EpisodeData]]],
         *,
         budget_bytes: int,
         ahead: int,
-        threads: int,
     ) -> None:
         """Start with nothing fetched.
 
         Args:
             visits: All visits, in the order in which they are first needed.
-            load: Fetches one visit.
+            fetch: Starts to fetch visits that are wanted together.
             budget_bytes: Most bytes reserved.
             ahead: Most visits fetched or being fetched that nobody has asked for yet.
-            threads: Visits fetched at once.
         """
         self._visits = visits
-        self._load = load
+        self._fetch = fetch
         self._budget = budget_bytes
         self._ahead = ahead
         self._entries: dict[tuple[int, int], _Entry] = {}
@@ -71,7 +54,6 @@ class EpisodeByteCache:
         self._closed = False
         self._error: BaseException | None = None
         self._changed = threading.Condition()
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="fetch")
         self._reserver = threading.Thread(target=self._reserve_all, name="reserve", daemon=True)
         self._reserver.start()
 
@@ -113,11 +95,12 @@ class EpisodeByteCache:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Stop fetching and forget everything held."""
+        """Reserve no more and forget everything held."""
         with self._changed:
             self._closed = True
+            for entry in self._entries.values():
+                entry.data.cancel()
             self._changed.notify_all()
-        self._threads.shutdown(wait=True, cancel_futures=True)
         self._reserver.join()
         with self._changed:
             self._entries.clear()
@@ -126,29 +109,44 @@ class EpisodeByteCache:
 
     def _reserve_all(self) -> None:
         try:
-            for visit in self._visits:
+            waiting = next(self._visits, None)
+            while waiting is not None:
                 with self._changed:
-                    self._changed.wait_for(partial(self._settled, visit))
-                    if self._closed:
-                        return
-                    self._reserve(visit)
+                    self._changed.wait_for(partial(self._room_or_closed, waiting))
+                group: list[Visit] = []
+                # Asking for the next visit may plan an epoch, so it must not keep the lock.
+                while waiting is not None and self._reserve(waiting):
+                    group.append(waiting)
+                    waiting = next(self._visits, None)
+                if self._closed:
+                    return
+                self._start(group)
         except BaseException as error:  # noqa: BLE001 - raised by the next get
             with self._changed:
                 self._error = error
                 self._changed.notify_all()
 
-    def _settled(self, visit: Visit) -> bool:
-        """Whether there is room for a visit, or no more need."""
-        room = len(self._unasked) < self._ahead and self._reserved + visit.size <= self._budget
-        return room or self._closed
+    def _room_or_closed(self, visit: Visit) -> bool:
+        few = len(self._unasked) < self._ahead
+        return (few and self._reserved + visit.size <= self._budget) or self._closed
 
-    def _reserve(self, visit: Visit) -> None:
-        self._reserved += visit.size
-        entry = _Entry(visit, self._threads.submit(self._load, visit))
-        self._entries[visit.key] = entry
-        self._unasked.add(visit.key)
-        self._changed.notify_all()
-        entry.data.add_done_callback(lambda done: self._arrived(entry, done))
+    def _reserve(self, visit: Visit) -> bool:
+        with self._changed:
+            if self._closed or not self._room_or_closed(visit):
+                return False
+            self._reserved += visit.size
+            self._unasked.add(visit.key)
+            return True
+
+    def _start(self, group: Sequence[Visit]) -> None:
+        for visit, data in zip(group, self._fetch(group), strict=True):
+            entry = _Entry(visit, data)
+            with self._changed:
+                self._entries[visit.key] = entry
+                self._changed.notify_all()
+                if self._closed:
+                    data.cancel()
+            data.add_done_callback(partial(self._arrived, entry))
 
     def _arrived(self, entry: _Entry, done: Future[EpisodeData]) -> None:
         with self._changed:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.rows import RowReader, Rows
-from lerobot_stream.errors import StreamError
+from lerobot_stream.errors import DatasetError, StreamError
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.mp4.mux import MiniMp4, build_mini_mp4, mini_mp4_size
 from lerobot_stream.mp4.select import Presentation, byte_span, present, select_samples
+from lerobot_stream.span import Span
 from lerobot_stream.stream.opened import OpenedDataset
+from lerobot_stream.stream.visit import Visit
 
 _KEPT_TABLES = 64
 """Files whose sample tables stay in memory."""
@@ -79,45 +81,89 @@ class EpisodeReader:
             total += mini_mp4_size(index, first, last)
         return total
 
-    def read(self, number: int, start: int, stop: int) -> EpisodeData:
-        """Fetch one episode, or the pictures of a part of it.
-
-        Args:
-            number: Row of the episode table.
-            start: First frame whose pictures are needed.
-            stop: One past the last; rows are read whole.
+    def read(self, visit: Visit) -> EpisodeData:
+        """Fetch a visit, one span after another.
 
         Raises:
             StreamError: Rows or samples cannot be read, or contradict the metadata.
         """
+        rows = self.read_rows(visit)
+        payloads = {}
+        for camera, (path, span) in enumerate(self.camera_spans(visit)):
+            with reading(*self.name(visit, camera)):
+                payloads[camera] = memoryview(self.read_bytes(path, span))
+        return self.assemble(visit, rows, payloads)
+
+    @property
+    def num_cameras(self) -> int:
+        """Cameras stored as video."""
+        return len(self._opened.spans.video_keys)
+
+    def name(self, visit: Visit, camera: int) -> tuple[int, str]:
+        """Episode and camera, for messages."""
         table = self._opened.meta.episodes
+        return int(table.episode_index[visit.episode]), self._opened.spans.video_keys[camera]
+
+    def camera_spans(self, visit: Visit) -> list[tuple[str, Span]]:
+        """File and bytes that a visit needs of each camera."""
+        spans = self._opened.spans
+        wanted = []
+        for camera in range(self.num_cameras):
+            index, first, last = self._samples(visit.episode, camera, visit.start, visit.stop)
+            path = spans.paths[int(spans.file[visit.episode, camera])]
+            wanted.append((path, byte_span(index, first, last)))
+        return wanted
+
+    def read_bytes(self, path: str, span: Span) -> bytes:
+        """Read a span with one request."""
+        return self._opened.source.read(path, span)
+
+    def read_rows(self, visit: Visit) -> Rows:
+        """Read all rows of a visit's episode.
+
+        Raises:
+            StreamError: They cannot be read, or contradict the metadata.
+        """
+        table, number = self._opened.meta.episodes, visit.episode
         episode, length = int(table.episode_index[number]), int(table.length[number])
         path = self._opened.row_paths.get(number) or table.data_paths[int(table.data_file[number])]
         with reading(episode):
             rows = self._rows.read(episode, length, path)
-        cameras = {}
-        for camera, key in enumerate(self._opened.spans.video_keys):
-            with reading(episode, key):
-                cameras[key] = self._read_camera(number, camera, start, stop, rows)
-        return EpisodeData(episode, length, rows, cameras)
+            self._check_tasks(rows)
+        return rows
 
-    def _read_camera(
-        self, number: int, camera: int, start: int, stop: int, rows: Rows
+    def assemble(self, visit: Visit, rows: Rows, payloads: Mapping[int, memoryview]) -> EpisodeData:
+        """Make a visit's data from its rows and, for each camera, the bytes of its span."""
+        cameras = {}
+        for camera, (_, span) in enumerate(self.camera_spans(visit)):
+            with reading(*self.name(visit, camera)):
+                key = self._opened.spans.video_keys[camera]
+                cameras[key] = self._camera(visit, camera, span, payloads[camera], rows)
+        episode = int(self._opened.meta.episodes.episode_index[visit.episode])
+        return EpisodeData(episode, len(rows), rows, cameras)
+
+    def _camera(
+        self, visit: Visit, camera: int, span: Span, payload: memoryview, rows: Rows
     ) -> CameraData:
-        spans = self._opened.spans
+        spans, number = self._opened.spans, visit.episode
         path = spans.paths[int(spans.file[number, camera])]
-        index, first, last = self._samples(number, camera, start, stop)
-        span = byte_span(index, first, last)
-        payload = self._opened.source.read(path, span)
+        index, first, last = self._samples(number, camera, visit.start, visit.stop)
         mini = build_mini_mp4(index, first, last, payload, payload_offset=span.start)
         origin = int(spans.first_frame[number, camera])
         samples = self._tables(path)[1].order[origin : origin + len(rows)]
         rank = np.full(len(rows), -1, dtype=np.int64)
-        rank[start:stop] = frame_ranks(mini, samples[start:stop])
+        rank[visit.start : visit.stop] = frame_ranks(mini, samples[visit.start : visit.stop])
         self._check_times(index, samples, rows, number, camera)
-        episode = int(self._opened.meta.episodes.episode_index[number])
-        place = f"episode {episode}, {spans.video_keys[camera]}, {path}"
-        return CameraData(mini, rank, place)
+        episode, key = self.name(visit, camera)
+        return CameraData(mini, rank, f"episode {episode}, {key}, {path}")
+
+    def _check_tasks(self, rows: Rows) -> None:
+        tasks = self._opened.meta.tasks
+        unknown = set(np.unique(rows.columns["task_index"]).tolist()) - tasks.keys()
+        if unknown:
+            raise DatasetError(
+                f"task_index {min(unknown)} is not in meta/tasks.parquet, which has {len(tasks)}"
+            )
 
     def _samples(
         self, number: int, camera: int, start: int, stop: int

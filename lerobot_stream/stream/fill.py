@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lerobot_stream.errors import DecodeError
 from lerobot_stream.stream.batch import OpenBatch
-from lerobot_stream.stream.cache import Visit
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeData
 from lerobot_stream.stream.images import decode_image
+from lerobot_stream.stream.visit import Visit
 from lerobot_stream.stream.window import Window
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lerobot_stream.stream.cache import Visit
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.fill import Job, fill_pictures, first_needed_later
+from lerobot_stream.stream.visit import Visit
 from lerobot_stream.stream.window import Window
 
 

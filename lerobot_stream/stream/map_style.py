@@ -16,13 +16,13 @@ from torch.utils.data import Dataset
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.stream.batch import OpenBatch, single_items
-from lerobot_stream.stream.cache import Visit
 from lerobot_stream.stream.config import FramesBy, ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
 from lerobot_stream.stream.fill import Job, Target, fill_pictures
 from lerobot_stream.stream.memory import RecycledMemory
 from lerobot_stream.stream.opened import open_dataset
+from lerobot_stream.stream.visit import Visit
 
 _KEPT_EPISODES = 32
 """Episodes whose coded bytes and open decoders stay between items."""
@@ -166,7 +166,7 @@ class LeRobotDataset(Dataset[dict[str, Any]]):
         batch = OpenBatch(self.opened.layout, 1, self._live_memory)
         first, frames = np.zeros(1, dtype=np.int64), np.array([frame])
         batch.fill_columns(first, frames, kept.data)
-        visit = Visit((0, row), row, 0, kept.data.length, 0)
+        visit = self._visit(row)
         with kept.lock:
             for key in self.opened.layout.cameras:
                 job = Job(visit, key, frames, (Target(batch, first, first),), kept.data)
@@ -176,12 +176,14 @@ class LeRobotDataset(Dataset[dict[str, Any]]):
                 kept.decoders[key] = filled.decoder
         return single_items(batch.finish(as_uint8=self.return_uint8))[0]
 
+    def _visit(self, row: int) -> Visit:
+        return Visit((0, row), row, 0, int(self.meta.episodes.length[row]), 0)
+
     def _episode(self, row: int) -> _Kept:
         with self._live_lock:
             kept = self._live_kept.pop(row, None)
         if kept is None:
-            length = int(self.meta.episodes.length[row])
-            kept = _Kept(self._live_reader.read(row, 0, length))
+            kept = _Kept(self._live_reader.read(self._visit(row)))
         with self._live_lock:
             self._live_kept[row] = kept
             while len(self._live_kept) > _KEPT_EPISODES:

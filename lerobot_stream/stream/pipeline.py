@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.stream.batch import Batch, OpenBatch
-from lerobot_stream.stream.cache import EpisodeByteCache, Visit
+from lerobot_stream.stream.cache import EpisodeByteCache
 from lerobot_stream.stream.fill import Job, Target
 from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.memory import BatchMemory
+from lerobot_stream.stream.visit import Visit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

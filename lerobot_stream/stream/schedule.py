@@ -14,8 +14,8 @@ from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.runs import plan_runs
 from lerobot_stream.plan.share import Share
 from lerobot_stream.plan.unit import Unit
-from lerobot_stream.stream.cache import Visit
 from lerobot_stream.stream.pipeline import Task
+from lerobot_stream.stream.visit import Visit
 
 
 class Schedule:

@@ -11,6 +11,7 @@ from lerobot_stream.stream.batch import Batch
 from lerobot_stream.stream.cache import EpisodeByteCache
 from lerobot_stream.stream.config import StreamConfig
 from lerobot_stream.stream.episode import EpisodeReader
+from lerobot_stream.stream.fetch import VisitFetcher
 from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.memory import (
     BatchMemory,
@@ -65,13 +66,14 @@ class WorkerStream:
             visit_bytes=reader.visit_bytes,
         )
         pool = share.pool()
-        ahead = max(1, config.prefetch_episodes)
+        at_once = max(1, min(config.max_num_shards, pool + config.prefetch_episodes))
+        # An episode takes a request for its rows and one for each camera.
+        self._fetcher = VisitFetcher(reader, threads=at_once * (1 + reader.num_cameras))
         self.cache = EpisodeByteCache(
             schedule.visits(),
-            lambda visit: reader.read(visit.episode, visit.start, visit.stop),
+            self._fetcher.fetch,
             budget_bytes=share.config.worker_byte_budget,
-            ahead=ahead,
-            threads=max(1, min(config.max_num_shards, pool + config.prefetch_episodes)),
+            ahead=max(1, config.prefetch_episodes),
         )
         cameras = max(1, len(opened.layout.cameras))
         self.decoders = DecodePool(
@@ -102,6 +104,7 @@ class WorkerStream:
     def close(self) -> None:
         """Stop every thread and give back what is held; may be repeated."""
         self._pipeline.close()
+        self._fetcher.close()
 
 
 def _batch_memory(keep: int, *, pinned: bool) -> BatchMemory:

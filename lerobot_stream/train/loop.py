@@ -63,7 +63,7 @@ def _loop(run: Run, ranks: Ranks, log: RunLog, stop: StopRequest) -> Path:
         while run.step < config.steps:
             with meter.waiting():
                 parts = [next(batches) for _ in range(accumulated)]
-            num_valid = count_valid(run, ranks, parts)
+            num_valid = count_valid(run.setup.action, parts, ranks)
             for number, batch in enumerate(parts, start=1):
                 with gradients_shared(run.model, now=number == accumulated):
                     with run.precision.autocast():

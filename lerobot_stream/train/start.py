@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
@@ -187,10 +189,19 @@ def _restore(run: Run, state: TrainingState, ranks: Ranks, *, explicit: frozense
             f"the optimizer's state is of another policy ({error})",
             hint="start a new run from its weights with --policy.path",
         ) from None
+    _lay_out_like_parameters(run.optimizer)
     if run.scheduler is not None and state.scheduler is not None:
         run.scheduler.load_state_dict(dict(state.scheduler))
     if state.scaler is not None:
         run.precision.scaler.load_state_dict(dict(state.scaler))
+
+
+def _lay_out_like_parameters(optimizer: Optimizer) -> None:
+    """Files hold tensors in row-major order; updates are fastest where memory is alike."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
+                state[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def _with_seed(
@@ -213,9 +224,12 @@ def _with_seed(
 def _share(setup: PolicySetup, ranks: Ranks) -> nn.Module:
     if ranks.world_size == 1:
         return setup.policy
+    known = inspect.signature(DistributedDataParallel).parameters
+    buffers = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+    unchanged: dict[str, Any] = {buffers: False}  # no buffer changes in training
     return DistributedDataParallel(
         setup.policy,
         device_ids=[ranks.device] if ranks.device.type == "cuda" else None,
         find_unused_parameters=not setup.all_parameters_used,
-        broadcast_buffers=False,
+        **unchanged,
     )

@@ -28,25 +28,25 @@ from lerobot_stream.train.policies.base import Batch
 from lerobot_stream.train.start import Run, take_state, write_run
 
 
-def count_valid(run: Run, ranks: Ranks, batches: Sequence[Batch]) -> Tensor:
+def count_valid(action: str, batches: Sequence[Batch], ranks: Ranks) -> Tensor:
     """Count unmasked action steps of all ranks.
 
     Dividing each batch's sum by the mean count makes the mean of the losses over ranks and
     accumulated batches, which is what gradients are averaged to, the mean over all steps.
 
     Args:
-        run: The run.
-        ranks: All of them take part.
+        action: The feature that is predicted.
         batches: The batches of one step, of this rank.
+        ranks: All of them take part.
 
     Returns:
         The mean count of a batch of a rank, a scalar on the device.
     """
-    action = run.setup.action
     count = torch.zeros((), device=ranks.device)
     for batch in batches:
         is_pad = batch.get(f"{action}_is_pad")
-        count += len(batch[action]) if is_pad is None else (~is_pad).sum()
+        steps = batch[action].shape[:2].numel() if is_pad is None else (~is_pad).sum()
+        count += steps
     return ranks.sum(count) / (ranks.world_size * len(batches))
 
 

@@ -52,8 +52,10 @@ def make_batch(size: int = 4, *, seed: int = 0) -> Batch:
     }
 
 
-def write_tiny_dataset(root: Path, *, lengths: tuple[int, ...] = (9, 7, 8, 6)) -> Written:
-    """Write a dataset of one camera kept as images, whose columns are of moderate size."""
+def write_tiny_dataset(
+    root: Path, *, camera: bool, lengths: tuple[int, ...] = (9, 7, 8, 6)
+) -> Written:
+    """Write a dataset whose columns are of moderate size, maybe with a camera kept as images."""
     frames = sum(lengths)
     time = np.arange(frames) / frames
     state = np.stack([np.sin(7 * time), np.cos(5 * time), time], 1).astype(np.float32)
@@ -61,7 +63,7 @@ def write_tiny_dataset(root: Path, *, lengths: tuple[int, ...] = (9, 7, 8, 6)) -
     return write_dataset(
         root,
         lengths=lengths,
-        image_cameras={CAMERA: (32, 48)},
+        image_cameras={CAMERA: (32, 48)} if camera else {},
         features={"observation.state": state, "action": action},
     )
 

@@ -67,6 +67,14 @@ class ActModel(nn.Module):
         for parameter in (*self.encoder.parameters(), *self.decoder.parameters()):
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
+        if self.cameras:  # as pictures come from the decoder, and as GPUs compute fastest
+            for parameter in (
+                *self.backbone.parameters(),
+                *self.encoder_img_feat_input_proj.parameters(),
+            ):
+                if parameter.dim() == 4:
+                    memory = torch.empty_like(parameter.data, memory_format=torch.channels_last)
+                    parameter.data = memory.copy_(parameter.data)
 
     def encode_style(self, batch: Mapping[str, Tensor], is_pad: Tensor) -> tuple[Tensor, Tensor]:
         """Describe recorded actions by a normal distribution of the latent.
@@ -108,7 +116,8 @@ class ActModel(nn.Module):
             tokens.append(self.encoder_env_state_input_proj(batch[ENVIRONMENT])[None])
         positions = [self.encoder_1d_feature_pos_embed.weight[:, None]]
         for camera in self.cameras:
-            seen = self.encoder_img_feat_input_proj(self.backbone(batch[camera]))
+            picture = batch[camera].contiguous(memory_format=torch.channels_last)
+            seen = self.encoder_img_feat_input_proj(self.backbone(picture))
             height, width = seen.shape[2:]
             place = sine_positions_2d(height, width, seen.shape[1], device=seen.device)
             tokens.append(seen.flatten(2).permute(2, 0, 1))

@@ -31,7 +31,8 @@ def test_weights_are_read_from_a_file(tmp_path: Path, name: str) -> None:
     else:
         save_file(state, tmp_path / name)
     load_backbone(network, str(tmp_path / name))
-    torch.testing.assert_close(network.layer4[1].conv2.weight.data, state["layer4.1.conv2.weight"])
+    loaded = network.state_dict()["layer4.1.conv2.weight"]
+    torch.testing.assert_close(loaded, state["layer4.1.conv2.weight"])
 
 
 def test_named_weights_are_found_in_torchs_cache(

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from lerobot_stream.train.distributed import Ranks, choose_device, join_ranks
+from lerobot_stream.train.policies.act import ActPolicy
+from lerobot_stream.train.step import count_valid
+from tests.train.jobs import NO_NOISE, leave_the_other_alone, save_gradients
+from tests.train.processes import Ended, run_ranks
+from tests.train.tiny import FEATURES, make_batch
+
+
+def test_ranks_and_accumulated_batches_have_the_gradient_of_all_items_together(
+    tmp_path: Path,
+) -> None:
+    for ended in run_ranks(save_gradients, tmp_path / "gradients", count=2, folder=tmp_path):
+        assert ended == Ended(0, "")
+    found = load_file(tmp_path / "gradients")
+    torch.manual_seed(0)
+    policy = ActPolicy(NO_NOISE, FEATURES)
+    loss, _ = policy(make_batch(8))
+    loss.backward()
+    torch.testing.assert_close(found.pop("loss"), loss.detach())
+    wanted = {name: p.grad for name, p in policy.named_parameters()}
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-5)
+
+
+def test_a_rank_that_is_gone_ends_the_others_with_an_error(
+    tmp_path: Path,
+) -> None:
+    first, _ = run_ranks(leave_the_other_alone, count=2, folder=tmp_path)
+    assert first.code == 0
+    assert "the other ranks cannot be reached any more" in first.said
+
+
+def test_one_process_is_the_only_rank() -> None:
+    with join_ranks("cpu", timeout_s=1) as ranks:
+        assert (ranks.rank, ranks.world_size, ranks.is_first) == (0, 1, True)
+        assert ranks.sum(torch.tensor(3)).item() == 3
+        assert ranks.gather("x") == ["x"]
+        assert ranks.any(True)
+
+
+def test_all_steps_are_valid_without_a_mask() -> None:
+    one = Ranks(0, 1, torch.device("cpu"))
+    batches = [{"action": torch.zeros(2, 5, 3)}, {"action": torch.zeros(4, 5, 3)}]
+    assert count_valid("action", batches, one).item() == 15  # half of 30
+
+
+@pytest.mark.parametrize("name", ["toaster", "cuda:99"])
+def test_a_device_that_is_not_there_is_a_usage_error(name: str) -> None:
+    with pytest.raises(ValueError, match=f"--policy.device={name}"):
+        choose_device(name, local_rank=0)
+
+
+def test_the_best_device_is_chosen() -> None:
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    if not torch.backends.mps.is_available():
+        assert choose_device(None, local_rank=0).type == best

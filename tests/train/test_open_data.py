@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lerobot_stream.stream.dataset import StreamingLeRobotDataset
+from lerobot_stream.train.distributed import Ranks
+from lerobot_stream.train.open_data import (
+    HeldOutData,
+    fitting_workers,
+    open_training_data,
+    read_header,
+    split_episodes,
+)
+from tests.train.tiny import tiny_config, write_tiny_dataset
+
+LENGTHS = (9, 7, 8, 6)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tiny") / "data"
+    write_tiny_dataset(root, camera=False, lengths=LENGTHS)
+    return root
+
+
+@given(st.integers(2, 40), st.floats(0.01, 0.99))
+def test_the_last_episodes_are_held_out(count: int, share: float) -> None:
+    assume(share * count <= count - 1)
+    episodes = list(range(count))
+    kept, held_out = split_episodes(episodes, share=share)
+    assert kept + held_out == episodes
+    assert kept
+    assert len(held_out) - 1 < share * count <= len(held_out)
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "map-style"])
+@pytest.mark.parametrize("world_size", [1, 3])
+def test_held_out_episodes_are_seen_in_evaluation_alone(
+    data: Path, tmp_path: Path, streaming: bool, world_size: int
+) -> None:
+    reading = {"streaming": streaming, "eval_split": 0.5, "exclude_episodes": (1,)}
+    config = tiny_config(data, tmp_path, dataset=reading)
+    header = read_header(config.dataset)
+    assert header.train_episodes == [0]
+    assert header.eval_episodes == [2, 3]
+    evaluated: list[int] = []
+    for rank in range(world_size):
+        held_out = HeldOutData(config, header, {}, Ranks(rank, world_size, CPU))
+        again = [batch["index"].tolist() for batch in held_out]
+        assert [batch["index"].tolist() for batch in held_out] == again
+        evaluated += [index for batch in again for index in batch]
+    assert sorted(evaluated) == list(range(16, 30))
+
+    trained = iter(open_training_data(config, header, {}, Ranks(0, 1, CPU)))
+    seen = {int(index) for _ in range(9) for index in next(trained)["index"]}
+    trained.close()
+    assert seen == set(range(9))
+
+
+def test_a_split_of_one_episode_is_a_usage_error(data: Path, tmp_path: Path) -> None:
+    config = tiny_config(data, tmp_path, dataset={"eval_split": 0.1, "episodes": (2,)})
+    with pytest.raises(ValueError, match=r"--dataset.eval_split=0.1 holds out 1 of 1 episodes"):
+        read_header(config.dataset)
+
+
+def test_workers_without_an_episode_are_left_out(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = StreamingLeRobotDataset("local/tiny", root=data, repeat=True)
+    with caplog.at_level(logging.WARNING):
+        assert [fitting_workers(dataset, wanted) for wanted in (0, 1, 4)] == [0, 1, 4]
+        assert not caplog.records
+        assert fitting_workers(dataset, 9) == 4
+    assert "4 workers instead of 9" in caplog.text

@@ -33,6 +33,12 @@ def video_paths(
     )
 
 
+def data_paths(table: EpisodeTable, numbers: NDArray[np.int64]) -> list[str]:
+    """List the data files that the metadata names for the chosen episodes, sorted."""
+    files = np.unique(table.data_file[numbers]).tolist()
+    return sorted(table.data_paths[file] for file in files if file >= 0)
+
+
 def held_episodes(table: EpisodeTable, path: str) -> list[int]:
     """List the episodes of which a data or video file holds something, rising."""
     held = [

@@ -35,6 +35,8 @@ class ReadConfig:
     """Which reading decides where counting and time disagree about an episode's pictures."""
     find_rows: bool = False
     """Read an episode's rows from the file that holds them, where its metadata names another."""
+    download: bool = False
+    """Bring a Hub dataset's files to this machine first."""
     native_http_connections: int | None = None
     """HTTP connections; None for the source's own number."""
     native_http_subranges: int = 1

@@ -88,6 +88,7 @@ class LeRobotDataset(Dataset[dict[str, Any]]):
                 tolerance_s=tolerance_s,
                 frames_by=frames_by,
                 find_rows=find_rows,
+                download=True,
                 sidecar_lock_timeout_s=sidecar_lock_timeout_s,
             )
         )

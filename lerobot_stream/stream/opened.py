@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.dataset.holders import excluding, video_paths
+from lerobot_stream.dataset.holders import data_paths, excluding, video_paths
 from lerobot_stream.dataset.metadata import DatasetMetadata, read_metadata, select_episodes
 from lerobot_stream.dataset.presence import check_presence
 from lerobot_stream.dataset.rows import RowReader
@@ -21,6 +21,7 @@ from lerobot_stream.sidecar.sample_tables import SampleTables
 from lerobot_stream.sidecar.spans import Spans, plan_spans
 from lerobot_stream.sidecar.store import open_sidecar
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.download import download_files
 from lerobot_stream.source.open import open_source
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.layout import Layout
@@ -103,19 +104,13 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
             hint="record episodes first, or select others with --dataset.episodes",
         )
     check_pointers(meta.episodes, numbers)
-    row_paths = check_rows(source, meta, numbers, find=config.find_rows)
-    everything = np.arange(len(meta.episodes))
     paths = video_paths(meta.episodes, info.video_keys, numbers)
-    sidecar: SampleTables | None = None
-    if paths:
-        with losses_noted(meta.episodes):
-            found = open_sidecar(
-                source,
-                paths,
-                dataset_paths=video_paths(meta.episodes, info.video_keys, everything),
-                lock_timeout_s=config.sidecar_lock_timeout_s,
-            )
-        sidecar = map_sidecar(found, lock_timeout_s=config.sidecar_lock_timeout_s)
+    if config.download:
+        metadata = [path for path in source.list_files() if path.startswith("meta/")]
+        rows = data_paths(meta.episodes, numbers)
+        source = download_files(source, [*metadata, *rows, *paths])
+    row_paths = check_rows(source, meta, numbers, find=config.find_rows)
+    sidecar = _open_tables(source, meta, paths, config) if paths else None
     spans = plan_spans(
         sidecar.index if sidecar is not None else _no_index,
         meta.episodes,
@@ -128,6 +123,20 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     check_spans(spans, meta.episodes, numbers)
     layout = _plan_layout(meta, sidecar, spans, numbers, windows)
     return OpenedDataset(config, source, meta, sidecar, spans, numbers, row_paths, windows, layout)
+
+
+def _open_tables(
+    source: Source, meta: DatasetMetadata, paths: list[str], config: ReadConfig
+) -> SampleTables:
+    everything = np.arange(len(meta.episodes))
+    with losses_noted(meta.episodes):
+        sidecar = open_sidecar(
+            source,
+            paths,
+            dataset_paths=video_paths(meta.episodes, meta.info.video_keys, everything),
+            lock_timeout_s=config.sidecar_lock_timeout_s,
+        )
+    return map_sidecar(sidecar, lock_timeout_s=config.sidecar_lock_timeout_s)
 
 
 def check_pointers(table: EpisodeTable, numbers: NDArray[np.int64]) -> None:

@@ -109,7 +109,7 @@ def start_run(resolved: Resolved, ranks: Ranks, *, explicit: frozenset[str]) -> 
     )
     if state is not None:
         _restore(run, state, ranks, explicit=explicit)
-    run.model = _share(setup, ranks)
+    run.model = _share(setup, ranks).train()
     if state is not None and len(state.rng) == ranks.world_size:
         restore_rng(state.rng[ranks.rank])
     elif config.seed is not None:

@@ -84,11 +84,15 @@ def _settings(values: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"n_obs_steps must be 1, got {values['n_obs_steps']}")
     dropped = {*_FIXED, "device", "pretrained_path"}
     known = ActConfig.__dataclass_fields__
-    return {
+    settings = {
         key: value
         for key, value in values.items()
         if key not in dropped and (key in known or value not in (None, False))
     }
+    switch = "replace_final_stride_with_dilation"
+    if settings.get(switch) in (0, 1):  # LeRobot also writes it as a number
+        settings[switch] = bool(settings[switch])
+    return settings
 
 
 def _features(values: Mapping[str, Any]) -> dict[str, PolicyFeature]:

@@ -67,3 +67,14 @@ def test_a_new_switch_that_is_off_changes_nothing(tmp_path: Path) -> None:
     values = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(values | {"use_magic": False, "new": None}))
     assert read_act_config(tmp_path)[0].dim_model == TINY_ACT.dim_model
+
+
+@pytest.mark.parametrize(("written", "read"), [(0, False), (1, True)])
+def test_a_switch_that_lerobot_writes_as_a_number_is_one(
+    tmp_path: Path, written: int, read: bool
+) -> None:
+    write_act_config(tmp_path, TINY_ACT, FEATURES, device="cpu")
+    values = json.loads((tmp_path / "config.json").read_text())
+    values["replace_final_stride_with_dilation"] = written
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert read_act_config(tmp_path)[0].replace_final_stride_with_dilation is read

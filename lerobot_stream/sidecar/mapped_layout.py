@@ -49,7 +49,8 @@ RECORD = np.dtype(
 """One video file. A column with one number stored, and a length above 1, repeats it."""
 _BORDER = 64
 _MAGIC = b"lrsindex"
-_HEADER = struct.Struct("<8sIIQQQI")
+_HEADER = struct.Struct("<8sIIQQQ")
+_CHECKSUM = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,22 @@ class Header:
     """Its bytes."""
     directory_place: int
     """First byte of the directory, which ends with the file."""
-    checksum: int
-    """CRC-32 of everything behind the columns."""
 
     @property
     def size(self) -> int:
         """Bytes of the whole file."""
         return self.directory_place + self.num_files * RECORD.itemsize
 
-    def to_bytes(self) -> bytes:
-        """The header, padded to its fixed size."""
+    def to_bytes(self, tail: bytes | memoryview) -> bytes:
+        """The header, padded to its fixed size, with a checksum.
+
+        Args:
+            tail: Everything behind the columns, which the checksum is of, too.
+        """
         fields = (self.num_files, self.about_place, self.about_size, self.directory_place)
-        return _HEADER.pack(_MAGIC, GENERATION, *fields, self.checksum).ljust(_BORDER, b"\0")
+        data = _HEADER.pack(_MAGIC, GENERATION, *fields)
+        checksum = zlib.crc32(tail, zlib.crc32(data))
+        return (data + _CHECKSUM.pack(checksum)).ljust(_BORDER, b"\0")
 
 
 def parse_header(data: memoryview, *, path: str) -> Header:
@@ -98,7 +103,7 @@ def parse_header(data: memoryview, *, path: str) -> Header:
         raise FormatError(f"wanted {header.size} bytes, found {len(data)}", path=path)
     if not _BORDER <= header.about_place <= header.directory_place:
         raise FormatError(f"text at byte {header.about_place} is out of place", path=path)
-    if zlib.crc32(data[header.about_place :]) != header.checksum:
+    if header.to_bytes(data[header.about_place :]) != data[:_BORDER]:
         raise FormatError("the directory is damaged", path=path)
     return header
 
@@ -137,9 +142,8 @@ def write_mapped(stream: BinaryIO, tables: SampleTables) -> None:
     tail = about + text + directory.tobytes()
     stream.write(tail)
     at = place + len(tail) - directory.nbytes
-    header = Header(len(directory), place, len(about), at, zlib.crc32(tail))
     stream.seek(0)
-    stream.write(header.to_bytes())
+    stream.write(Header(len(directory), place, len(about), at).to_bytes(tail))
 
 
 def _about(tables: SampleTables) -> bytes:

@@ -14,6 +14,7 @@ from huggingface_hub.errors import (
     OfflineModeIsEnabled,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
 from lerobot_stream.errors import AccessError, MissingFileError, SourceError
 from lerobot_stream.source.base import Source
@@ -24,6 +25,7 @@ from lerobot_stream.source.published import BRANCH
 from lerobot_stream.source.where import host
 
 _DATASET = "dataset"
+_TIMEOUT_S = 30.0
 _AGAIN = "publish again; what is already there is not written twice"
 
 
@@ -149,7 +151,14 @@ class BucketPlace:
     def write(self, file: Path, path: str, *, title: str) -> None:
         """Publish a file; a bucket has no commits, so the title is not kept."""
         with _refusals(f"bucket {self._repo_id}", self._api.endpoint):
+            self._check_rights()
             self._api.batch_bucket_files(self._repo_id, add=[(file, path)])
+
+    def _check_rights(self) -> None:
+        """Ask for what writing needs; refused later, nobody could read why."""
+        url = f"{self._api.endpoint}/api/buckets/{self._repo_id}/xet-write-token"
+        reply = get_session().get(url, headers=build_hf_headers(), timeout=_TIMEOUT_S)
+        hf_raise_for_status(reply)
 
 
 @contextmanager

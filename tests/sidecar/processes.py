@@ -6,6 +6,9 @@ from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Protocol
 
+from lerobot_stream.mp4.index import Mp4Index
+from lerobot_stream.sidecar.mapped_store import map_sidecar
+from lerobot_stream.sidecar.sample_tables import SampleTables
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.sidecar.store import open_sidecar
 from lerobot_stream.source.local import LocalSource
@@ -19,10 +22,10 @@ class Queue(Protocol):
     def put(self, item: object) -> None: ...
 
 
-def size_of_first_sample(task: tuple[Sidecar, str]) -> int:
+def size_of_first_sample(task: tuple[SampleTables, str]) -> int:
     """Bytes of a file's first sample."""
-    sidecar, path = task
-    return int(sidecar.index(path).size[0])
+    tables, path = task
+    return int(tables.index(path).size[0])
 
 
 def open_at_once(root: Path, cache: Path, barrier: Barrier, results: Queue) -> None:
@@ -37,3 +40,26 @@ def open_at_once(root: Path, cache: Path, barrier: Barrier, results: Queue) -> N
     sidecar = open_sidecar(source, paths, dataset_paths=paths, cache_dir=cache, lock_timeout_s=60)
     results.put((source.count.requests, [len(sidecar.index(path)) for path in paths]))
     sidecar.close()
+
+
+class CountedSidecar(Sidecar):
+    """A sidecar that counts the tables it is asked for."""
+
+    count = 0
+
+    def index(self, path: str) -> Mp4Index:
+        self.count += 1
+        return super().index(path)
+
+
+def map_at_once(sidecar: Path, cache: Path, barrier: Barrier, results: Queue) -> None:
+    """Map a sidecar when everyone is ready; report tables read of it, and those found."""
+    whole = CountedSidecar(sidecar)
+    try:
+        barrier.wait(60)
+    except BrokenBarrierError:
+        results.put(None)
+        return
+    found = map_sidecar(whole, cache_dir=cache, lock_timeout_s=60)
+    results.put((whole.count, [len(found.index(path)) for path in found.paths]))
+    found.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,6 +64,14 @@ class Source(Protocol):
         Raises:
             MissingFileError: There is no such file.
             SourceError: The bytes are not all there, or the file has changed since the listing.
+        """
+        ...
+
+    def resolve(self, paths: Iterable[str]) -> None:
+        """Look up now what reading these files takes, so that pickled copies need not.
+
+        Raises:
+            SourceError: A file is not there, or cannot be looked up.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -143,6 +143,9 @@ class FsspecSource:
         if not len(span):
             return b""
         return self._parts.fetch(span, partial(self._read_part, path, info))
+
+    def resolve(self, paths: Iterable[str]) -> None:
+        """Nothing: a URL is its own address."""
 
     def close(self) -> None:
         """End the threads and forget the file system, which fsspec may keep for others."""

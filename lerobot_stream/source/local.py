@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,9 @@ class LocalSource:
             message = f"wanted {len(span)} bytes at {span.start}, got {len(data)}"
             raise SourceError(message, path=path)
         return data
+
+    def resolve(self, paths: Iterable[str]) -> None:
+        """Nothing: a path is its own address."""
 
     def close(self) -> None:
         """Do nothing: no descriptor outlives a read."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
+from lerobot_stream.dataset.holders import data_paths, video_paths
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import CheckpointError
@@ -202,7 +203,14 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         yield from self._position.counting(delivered, batch_size)
 
     def worker_batches(self, batch_size: int) -> WorkerBatches:
-        """The same batches for ``DataLoader(dataset.worker_batches(B), batch_size=None)``."""
+        """The same batches for ``DataLoader(dataset.worker_batches(B), batch_size=None)``.
+
+        The addresses of this rank's files are looked up here, once for all workers.
+        """
+        numbers = self.opened.numbers[self.plan(worker=0, num_workers=1).positions]
+        episodes, keys = self.meta.episodes, self.meta.info.video_keys
+        paths = [*data_paths(episodes, numbers), *video_paths(episodes, keys, numbers)]
+        self.opened.source.resolve(paths)
         return WorkerBatches(self, batch_size)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

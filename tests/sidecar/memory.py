@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lerobot_stream.errors import MissingFileError, SourceError
@@ -58,6 +58,9 @@ class MemorySource:
         with self._lock:
             self.count.bytes += len(data)
         return data
+
+    def resolve(self, paths: Iterable[str]) -> None:
+        """Nothing to look up."""
 
     def close(self) -> None:
         pass

@@ -13,6 +13,7 @@ from rich.console import Console
 from lerobot_stream.cli.options import merge_values, parse_flags, takes_settings
 from lerobot_stream.cli.setting import list_settings
 from lerobot_stream.cli.settings_help import SettingsCommand
+from lerobot_stream.train.checkpoint import find_checkpoint
 from lerobot_stream.train.config import TrainConfig
 from lerobot_stream.train.records import record_from_json
 
@@ -32,7 +33,10 @@ def command(flags: Mapping[str, str]) -> None:
     last checkpoint is printed to stdout.
     """
     explicit = parse_flags(TrainConfig, flags)
-    defaults = _read_defaults(explicit.get("config_path"))
+    path = explicit.get("config_path")
+    if explicit.get("resume") and isinstance(path, str):
+        find_checkpoint(Path(path))  # says more than its settings would, if it is none of ours
+    defaults = _read_defaults(path)
     config = record_from_json(TrainConfig, merge_values(TrainConfig, explicit, defaults))
 
     from lerobot_stream.train.loop import train

@@ -22,6 +22,7 @@ LAST = "last"
 PRETRAINED_MODEL = "pretrained_model"
 TRAINING_STATE = "training_state"
 TRAIN_CONFIG = "train_config.json"
+STREAM_STATE = "stream_state.json"
 _UNFINISHED = ".unfinished-"
 _DISCARDED = ".discarded-"
 
@@ -77,7 +78,7 @@ def find_checkpoint(config_path: Path) -> Path:
         Its folder, with ``last`` resolved.
 
     Raises:
-        CheckpointError: There is none.
+        CheckpointError: There is none, or another program wrote it.
     """
     folder = config_path.resolve().parent.parent
     for part in (config_path, folder / PRETRAINED_MODEL, folder / TRAINING_STATE):
@@ -87,6 +88,12 @@ def find_checkpoint(config_path: Path) -> Path:
                 f"beside it, {part} is not there",
                 path=str(config_path),
             )
+    if not (folder / TRAINING_STATE / STREAM_STATE).is_file():
+        raise CheckpointError(
+            f"has no {STREAM_STATE}: another program wrote it",
+            path=str(folder / TRAINING_STATE),
+            hint=f"start a new run from its weights with --policy.path={folder / PRETRAINED_MODEL}",
+        )
     return folder
 
 

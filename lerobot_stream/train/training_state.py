@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lerobot_stream.errors import CheckpointError
+from lerobot_stream.train.checkpoint import STREAM_STATE
 
 STEP = "training_step.json"
-STREAM = "stream_state.json"
 OPTIMIZER = "optimizer_state.safetensors"
 OPTIMIZER_GROUPS = "optimizer_param_groups.json"
 SCHEDULER = "scheduler_state.json"
@@ -52,7 +52,7 @@ def write_state(folder: Path, state: TrainingState) -> None:
         state: What to write.
     """
     _write_json(folder / STEP, {"step": state.step})
-    _write_json(folder / STREAM, {"ranks": list(state.stream)})
+    _write_json(folder / STREAM_STATE, {"ranks": list(state.stream)})
     tensors, plain = _flatten(state.optimizer["state"])
     if plain:
         raise CheckpointError(f"the optimizer's {next(iter(plain))} is no tensor", path=OPTIMIZER)
@@ -77,15 +77,9 @@ def read_state(folder: Path) -> TrainingState:
         The state.
 
     Raises:
-        CheckpointError: A file is missing or damaged, or another reader wrote the checkpoint.
+        CheckpointError: A file is missing or damaged.
     """
-    if not (folder / STREAM).is_file():
-        raise CheckpointError(
-            f"the checkpoint has no {STREAM}, another program wrote it",
-            path=str(folder),
-            hint="start a new run from its weights with --policy.path=…/pretrained_model",
-        )
-    stream = _read_json(folder / STREAM)["ranks"]
+    stream = _read_json(folder / STREAM_STATE)["ranks"]
     weights = folder / WEIGHTS
     return TrainingState(
         step=int(_read_json(folder / STEP)["step"]),

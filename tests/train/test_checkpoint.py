@@ -99,8 +99,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_the_checkpoint_of_a_configuration_is_found_through_last(tmp_path: Path) -> None:
     folder = save(tmp_path, 5)
     (folder / "pretrained_model/train_config.json").touch()
+    (folder / "training_state/stream_state.json").touch()
     path = tmp_path / "last/pretrained_model/train_config.json"
     assert find_checkpoint(path) == folder.resolve()
+
+
+def test_a_checkpoint_of_another_program_points_to_its_weights(tmp_path: Path) -> None:
+    folder = save(tmp_path, 5)
+    (folder / "pretrained_model/train_config.json").touch()
+    with pytest.raises(CheckpointError, match="another program wrote it") as caught:
+        find_checkpoint(folder / "pretrained_model/train_config.json")
+    assert f"--policy.path={folder.resolve()}/pretrained_model" in str(caught.value.hint)
 
 
 def test_a_configuration_beside_no_state_is_no_checkpoint(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def checkpoint(tmp_path: Path) -> Path:
     """A run's checkpoint, as far as settings go."""
     folder = tmp_path / "run/checkpoints/000005"
     (folder / "training_state").mkdir(parents=True)
+    (folder / "training_state/stream_state.json").touch()
     (folder / "pretrained_model").mkdir()
     write_act_config(folder / "pretrained_model", TINY_ACT, FEATURES, device="cpu")
     write_config(TrainConfig(DATA), folder / "pretrained_model/train_config.json")

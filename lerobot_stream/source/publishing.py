@@ -26,6 +26,7 @@ from lerobot_stream.source.where import host
 
 _DATASET = "dataset"
 _TIMEOUT_S = 30.0
+_LOG_IN = "log in with a token that may: `hf auth login`, or set HF_TOKEN"
 _AGAIN = "publish again; what is already there is not written twice"
 
 
@@ -173,7 +174,10 @@ def _refusals(thing: str, endpoint: str) -> Iterator[None]:
     except HfHubHTTPError as error:
         raise _refusal(error, thing, name) from error
     except (HTTP_ERROR, OSError, RuntimeError) as error:
-        message = f"publishing failed ({type(error).__name__}: {error})"
+        cause = error.__cause__ or error  # an upload that fails is only said to have failed
+        if isinstance(cause, HfHubHTTPError):
+            raise _refusal(cause, thing, name) from error
+        message = f"publishing failed ({type(cause).__name__}: {cause})"
         raise SourceError(message, path=thing, hint=_AGAIN) from error
 
 
@@ -186,9 +190,10 @@ def _refusal(error: HfHubHTTPError, thing: str, name: str) -> SourceError:
         return AccessError(f"{thing} is gated ({status})", hint=hint)
     if status in (401, 403):
         message = f"{name} does not let {_who()} write to {thing} ({status})"
-        return AccessError(message, hint="log in with a token that may: `hf auth login`, HF_TOKEN")
+        return AccessError(message, hint=_LOG_IN)
     if status == 404:
-        return MissingFileError(f"no {thing} on {name}, or it may not be seen ({status})")
+        message = f"no {thing} on {name}, or it may not be seen ({status})"
+        return MissingFileError(message, hint="check the name; for a private one " + _LOG_IN)
     if status == 429:
         message = f"{name} limits the rate of requests (429)"
         return SourceError(message, path=thing, hint=f"wait some minutes, then {_AGAIN}")

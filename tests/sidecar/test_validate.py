@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +11,12 @@ import pytest
 
 from lerobot_stream.errors import SourceError
 from lerobot_stream.mp4.index import Mp4Index
-from lerobot_stream.sidecar.archive import compress, write_archive
 from lerobot_stream.sidecar.build import build_sidecar
-from lerobot_stream.sidecar.manifest import SidecarHeader
-from lerobot_stream.sidecar.members import MEMBERS, index_to_bytes, member_name, text_to_bytes
-from lerobot_stream.sidecar.schema import MANIFEST, Sidecar
 from lerobot_stream.sidecar.validate import Problem, Undecided, validate_sidecar
 from lerobot_stream.source.base import FileInfo
 from tests.media import encode
 from tests.sidecar.memory import PINNED, UNPINNED, MemorySource
+from tests.sidecar.rewriting import rewrite
 
 A, B = "videos/a.mp4", "videos/b.mp4"
 
@@ -35,22 +32,6 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 @pytest.fixture
 def good(videos: dict[str, bytes], tmp_path: Path) -> Path:
     return build_sidecar(MemorySource(videos), videos, output=tmp_path / "s.npz")
-
-
-def rewrite(path: Path, change: Callable[[Mp4Index], Mp4Index], **header: object) -> None:
-    """Write a sidecar again with file A's index and the header changed."""
-    sidecar = Sidecar(path)
-    indexes = {name: sidecar.index(name) for name in sidecar.paths}
-    indexes[A] = change(indexes[A])
-    movies = {name: index.movie for name, index in indexes.items()}
-    new: SidecarHeader = replace(sidecar.header, movies=movies, **header)  # type: ignore[arg-type]
-    members = {MANIFEST: text_to_bytes(new.to_bytes())}
-    for number, index in enumerate(indexes.values()):
-        arrays = index_to_bytes(index)
-        members |= {member_name(number, name): arrays[name] for name in MEMBERS}
-    sidecar.close()
-    with path.open("wb") as stream:
-        write_archive(stream, (compress(name, data) for name, data in members.items()))
 
 
 def places(problems: list[Problem]) -> list[tuple[str, str]]:

@@ -52,6 +52,7 @@ class Pipeline:
         batch_size: int,
         num_items: int | None,
         open_items: int,
+        ready_batches: int,
         as_uint8: bool,
     ) -> None:
         """Prepare, without starting a thread.
@@ -65,6 +66,8 @@ class Pipeline:
             batch_size: Items a batch.
             num_items: Items of the stream; None if it never ends. The last batch may be short.
             open_items: Items from the next one delivered to the last one that a task may touch.
+            ready_batches: Finished batches beside which no more is started, but for what the next
+                batch needs.
             as_uint8: See :meth:`OpenBatch.finish`.
         """
         self._tasks = tasks
@@ -75,6 +78,7 @@ class Pipeline:
         self._batch_size = batch_size
         self._num_items = num_items
         self._open_items = max(open_items, batch_size)
+        self._ready_batches = ready_batches
         self._as_uint8 = as_uint8
         self._open: dict[int, OpenBatch] = {}
         self._delivered = 0
@@ -141,16 +145,25 @@ class Pipeline:
         """Wait until the task's items are near the delivered ones; False when closed."""
         last, first = int(task.positions.max()), int(task.positions.min())
 
-        def room() -> bool:
+        def settled() -> bool:
             head = self._delivered * self._batch_size
+            few = last < head + self._open_items and self._num_ready() < self._ready_batches
             needed_next = first < head + self._batch_size
-            return (
-                needed_next or last < head + self._open_items or self._closed or bool(self._error)
-            )
+            # The next batch may also wait for a task behind this one.
+            stuck = not self._running and not self._num_ready()
+            stopped = self._closed or self._error is not None
+            return few or needed_next or stuck or stopped
 
         with self._changed:
-            self._changed.wait_for(room)
+            self._changed.wait_for(settled)
             return not self._closed and self._error is None
+
+    def _num_ready(self) -> int:
+        """Finished batches that nobody has asked for yet."""
+        number = self._delivered
+        while (batch := self._open.get(number)) is not None and not batch.missing:
+            number += 1
+        return number - self._delivered
 
     def _start(self, task: Task) -> None:
         data = self._cache.get(task.visit)

@@ -67,6 +67,13 @@ class Schedule:
         return self._share.num_items * self._num_epochs - self._item
 
     @property
+    def block_batches(self) -> int:
+        """Batches that are decoded together, so that stopping between them gains nothing."""
+        if self._share.config.strategy == "clip":
+            return 1
+        return 2 * self._block_items // self._batch_size
+
+    @property
     def open_items(self) -> int:
         """Items ahead of the next one delivered that may be in the making."""
         if self._share.config.strategy != "clip":

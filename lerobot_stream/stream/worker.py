@@ -91,6 +91,7 @@ class WorkerStream:
             batch_size=batch_size,
             num_items=schedule.num_items,
             open_items=schedule.open_items,
+            ready_batches=max(config.decoded_queue_size, schedule.block_batches),
             as_uint8=as_uint8,
         )
 

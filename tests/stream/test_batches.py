@@ -110,6 +110,24 @@ def test_threads_and_prefetch_do_not_change_the_order(written: Written) -> None:
     assert orders[0] == orders[1] == orders[2]
 
 
+@pytest.mark.parametrize("strategy", ["remaining", "round_robin", "clip"])
+@pytest.mark.parametrize("decoded_pool_gb", [0.0004, 0.001, 0.01])
+def test_a_slow_consumer_and_a_tight_pool_never_stand_still(
+    written: Written, strategy: Any, decoded_pool_gb: float
+) -> None:
+    dataset = StreamingLeRobotDataset(
+        "a/b",
+        root=written.root,
+        return_uint8=True,
+        sampling_strategy=strategy,
+        decoded_pool_gb=decoded_pool_gb,
+        decoded_queue_size=1,
+        repeat=True,
+    )
+    sizes = [len(batch["task"]) for batch in islice(dataset.batches(3), 120)]
+    assert sizes == [3] * 120
+
+
 def test_the_byte_budget_is_kept_at_all_times(written: Written, monkeypatch: Any) -> None:
     from lerobot_stream.stream.cache import EpisodeByteCache
 

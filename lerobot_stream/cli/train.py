@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def command(flags: Mapping[str, str]) -> None:
     defaults = _read_defaults(path)
     config = record_from_json(TrainConfig, merge_values(TrainConfig, explicit, defaults))
 
+    # Read when torch loads OpenMP: threads that spin while they wait take the cores that decode.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from lerobot_stream.train.loop import train
 
     checkpoint = train(config, explicit=frozenset(explicit), console=Console(stderr=True))

@@ -46,7 +46,7 @@ class Shell:
         self._environment = os.environ | {"HF_LEROBOT_HOME": str(home)}
 
     def run(self, program: str, *arguments: str, answer: bool = False) -> str:
-        """Run a command; what it prints is shown, or returned where it is the answer.
+        """Run a command; what it prints is shown, or returned where that is asked for.
 
         Raises:
             SystemExit: It failed; it has said why.
@@ -61,8 +61,6 @@ class Shell:
         )
         if done.returncode:
             raise SystemExit(done.returncode)
-        if answer:
-            print(done.stdout, end="", flush=True)
         return done.stdout.strip() if answer else ""
 
 
@@ -104,6 +102,7 @@ def main() -> None:
     made = [f"--codec={options.codec}", f"--episodes={options.episodes}"]
     shell.run("python", str(maker), str(dataset), *made)
     sidecar = shell.run("lerobot-stream", "build-sidecar", *address, answer=True)
+    print(sidecar, flush=True)
     shell.run("lerobot-stream", "validate-sidecar", sidecar, *address)
     shell.run("lerobot-stream", "inspect-episodes", *address)
     checkpoint = shell.run(

@@ -32,7 +32,7 @@ def make_app(commands: Sequence[str]) -> typer.Typer:
         help=_HELP,
         add_completion=False,
         no_args_is_help=True,
-        rich_markup_mode="rich",
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

@@ -82,7 +82,15 @@ def command(
             max_probe_bytes=max_probe_mb << 20,
             progress=progress,
         )
-    seconds = time.monotonic() - started
+    _report(built, source, time.monotonic() - started, console, as_json=as_json)
+    if push:
+        _publish(built, source, console)
+
+
+def _report(
+    built: BuiltSidecar, source: Source, seconds: float, console: Console, *, as_json: bool
+) -> None:
+    """Say what was made, and raise what makes it of little use."""
     for finding in built.findings:
         if finding.severity == "warning":
             console.print(f"warning: {finding}", markup=False, soft_wrap=True)
@@ -106,8 +114,6 @@ def command(
     console.print(f"sidecar of {what}", markup=False, soft_wrap=True)
     if not as_json:
         typer.echo(built.path)
-    if push:
-        _publish(built, source, console)
 
 
 def _check_backend(range_backend: str | None, source: Source) -> None:

@@ -191,6 +191,8 @@ def _refusal(error: HfHubHTTPError, thing: str, name: str) -> SourceError:
     if status in (401, 403):
         message = f"{name} does not let {_who()} write to {thing} ({status})"
         return AccessError(message, hint=_LOG_IN)
+    if isinstance(error, RevisionNotFoundError):
+        return BranchMovedError(f"branch {BRANCH} has gone meanwhile", path=thing, hint=_AGAIN)
     if status == 404:
         message = f"no {thing} on {name}, or it may not be seen ({status})"
         return MissingFileError(message, hint="check the name; for a private one " + _LOG_IN)

@@ -10,17 +10,20 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 import portalocker
 import pytest
 
 from lerobot_stream.sidecar.build import build_sidecar
 from lerobot_stream.sidecar.mapped import MappedIndex
+from lerobot_stream.sidecar.mapped_layout import COLUMNS
 from lerobot_stream.sidecar.mapped_store import map_sidecar, mapped_cache_dir, mapped_name
 from lerobot_stream.sidecar.schema import Sidecar
 from tests.sidecar.memory import PINNED, MemorySource, make_mp4
 from tests.sidecar.mounts import in_small_folder
 from tests.sidecar.processes import map_at_once
 
+INTEROP = Path(__file__).parents[2] / "../shared/interop"
 ALL = ["videos/a.mp4", "videos/b.mp4", "videos/c.mp4"]
 MAP = """
 import sys, logging
@@ -208,3 +211,14 @@ def test_of_four_processes_that_start_at_once_one_maps(sidecar: Path, cache: Pat
     assert sorted(tables for tables, _ in found) == [0, 0, 0, 3]
     assert [lengths for _, lengths in found] == [[10, 11, 12]] * 4
     assert len(names(cache)) == 1
+
+
+@pytest.mark.skipif(not INTEROP.is_dir(), reason="no sidecar of LeRobot's at hand")
+def test_a_sidecar_that_lerobot_wrote_is_mapped_number_by_number(cache: Path) -> None:
+    (file,) = INTEROP.glob("*.npz")
+    whole, found = Sidecar(file), map_sidecar(Sidecar(file), cache_dir=cache)
+    assert found.paths == whole.paths
+    for path in whole.paths:
+        one, other = whole.index(path), found.index(path)
+        assert one.movie == other.movie
+        assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS)

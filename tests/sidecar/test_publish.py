@@ -168,6 +168,14 @@ def test_a_branch_that_another_publisher_has_just_made_is_taken(on_hub: OnHub) -
     assert on_hub.read(path_of(publication)) == file.read_bytes()
 
 
+def test_a_branch_that_is_deleted_meanwhile_is_made_again(on_hub: OnHub) -> None:
+    file = on_hub.build()
+    branches = on_hub.hub.world.repositories[REPO].branches
+    on_hub.hub.fail(Meanwhile(lambda: branches.pop(BRANCH)), "*/preupload/*")
+    publication = publish(on_hub, file)
+    assert on_hub.read(path_of(publication)) == file.read_bytes()
+
+
 @pytest.mark.parametrize("place", ["*/revision/*", "*/preupload/*", "*/commit/*"])
 @pytest.mark.parametrize(
     ("fault", "kind", "message"),

@@ -36,6 +36,10 @@ class MiniDecoder:
         self._mini = mini
         self._rank = rank
         self._place = place
+        self._key_ranks = np.flatnonzero(mini.key_frame)
+        self._last = -1
+        self.decoded = 0
+        """Pictures decoded so far, those before the wanted ones included."""
         try:
             self._decoder = load_video_decoder()(
                 mini.data,
@@ -89,8 +93,19 @@ class MiniDecoder:
                 f"frame {frame} (sample {sample}) decoded as another picture: wanted tick "
                 f"{wanted[min(bad, len(wanted) - 1)]}, got {found}"
             )
+        self._count(rank)
         pictures: NDArray[np.uint8] = batch.data.numpy()
         return pictures
+
+    def _count(self, rank: NDArray[np.int64]) -> None:
+        """Count as the decoder works: onwards by one or within a GOP, else from a GOP's start."""
+        before = np.append(self._last, rank[:-1])
+        key = np.searchsorted(self._key_ranks, rank, side="right") - 1
+        same_gop = np.searchsorted(self._key_ranks, before, side="right") - 1 == key
+        onwards = (rank == before + 1) | (same_gop & (rank > before))
+        start = self._key_ranks[np.maximum(key, 0)] - 1
+        self.decoded += int(np.maximum(rank - np.where(onwards, before, start), 1).sum())
+        self._last = int(rank[-1])
 
     def _error(self, message: str) -> DecodeError:
         return DecodeError(

@@ -37,6 +37,8 @@ class VisitFetcher:
         """Fetch with at most ``threads`` requests at once."""
         self._reader = reader
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="fetch")
+        self.wanted_bytes = 0
+        """Coded bytes of the pictures of every visit asked for so far."""
 
     def fetch(self, visits: Sequence[Visit]) -> list[Future[EpisodeData]]:
         """Start to fetch visits; what the first of them needs is asked for first.
@@ -67,6 +69,7 @@ class VisitFetcher:
         for number, visit in enumerate(visits):
             for camera, (path, span) in enumerate(self._reader.camera_spans(visit)):
                 parts.setdefault(path, []).append(_Part(number, camera, span))
+                self.wanted_bytes += len(span)
         return parts
 
 

@@ -53,8 +53,10 @@ class Filled:
     """The open decoder, for the next job of the visit."""
     kept: dict[int, NDArray[np.uint8]]
     """Pictures from ``keep_from`` on, by frame."""
+    pictures: int
+    """Wanted frames decoded."""
     decoded: int
-    """Frames decoded."""
+    """Frames decoded, those before the wanted ones included."""
 
 
 def fill_pictures(
@@ -101,17 +103,19 @@ def fill_pictures(
     if job.key in job.data.rows.images:
         for number in wanted.tolist():
             write(number, _stored_picture(job, number))
-        return Filled(None, kept, len(wanted))
+        return Filled(None, kept, len(wanted), len(wanted))
     camera = job.data.cameras[job.key]
     if decoder is None and len(wanted):
         decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
+    before = decoder.decoded if decoder else 0
     for start, stop, pictures in decoder.frames(wanted) if decoder else ():
         for number, picture in zip(wanted[start:stop].tolist(), pictures, strict=True):
             write(number, picture)
             if number >= keep_from:
                 kept[number] = picture.copy()
     kept |= {number: held[number] for number in held if number >= keep_from}
-    return Filled(decoder, kept, len(wanted))
+    decoded = decoder.decoded - before if decoder else 0
+    return Filled(decoder, kept, len(wanted), decoded)
 
 
 def first_needed_later(job: Job, window: Window | None) -> int:

@@ -56,8 +56,12 @@ class DecodePool:
         self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decode")
-        self.decoded_frames = 0
-        """Pictures decoded so far."""
+        self.threads = threads
+        """Jobs run at once."""
+        self.pictures = 0
+        """Wanted pictures decoded so far."""
+        self.decoded = 0
+        """Pictures decoded so far, those before the wanted ones included."""
 
     def submit(self, job: Job, *, done: Callable[[BaseException | None], None]) -> None:
         """Decode a job after the earlier ones of its visit and camera; then call ``done``."""
@@ -110,5 +114,6 @@ class DecodePool:
         filled = fill_pictures(job, window, decoder=decoder, held=lane.tail, keep_from=keep_from)
         lane.tail = filled.kept
         with self._lock:
-            self.decoded_frames += filled.decoded
+            self.pictures += filled.pictures
+            self.decoded += filled.decoded
         return filled.decoder

@@ -28,12 +28,14 @@ class Layout:
         return (len(self.windows[key].offset),) if key in self.windows else ()
 
     @property
+    def picture_bytes(self) -> int:
+        """Bytes of an item's pictures."""
+        return sum(int(np.prod((*self.steps(key), *shape))) for key, shape in self.cameras.items())
+
+    @property
     def item_bytes(self) -> int:
         """Bytes of an item's pictures; of its columns where there are none."""
-        pictures = sum(
-            int(np.prod((*self.steps(key), *shape))) for key, shape in self.cameras.items()
-        )
-        return pictures or sum(
+        return self.picture_bytes or sum(
             dtype.itemsize * int(np.prod((*self.steps(key), *shape)))
             for key, (dtype, shape) in self.columns.items()
         )

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from lerobot_stream.stream.batch import Batch, OpenBatch
 from lerobot_stream.stream.cache import EpisodeByteCache
+from lerobot_stream.stream.episode import EpisodeData
 from lerobot_stream.stream.fill import Job, Target
 from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.memory import BatchMemory
+from lerobot_stream.stream.stats import WaitClock
 from lerobot_stream.stream.visit import Visit
 
 
@@ -87,6 +89,8 @@ class Pipeline:
         self._running = 0
         self._closed = False
         self._changed = threading.Condition()
+        self.waited = WaitClock(decoders.threads)
+        """What batches were waited for."""
         self._walker = threading.Thread(target=self._walk, name="plan", daemon=True)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -98,6 +102,7 @@ class Pipeline:
         self._walker.start()
         while self._num_items is None or self._delivered * self._batch_size < self._num_items:
             with self._changed:
+                self.waited.ask()
                 self._changed.wait_for(self._next_is_settled)
                 batch = self._open.get(self._delivered)
                 if batch is None or batch.missing:
@@ -109,7 +114,24 @@ class Pipeline:
                 del self._open[self._delivered]
                 self._delivered += 1
                 self._changed.notify_all()
-            yield batch.finish(as_uint8=self._as_uint8)
+                self.waited.finish()
+            finished = batch.finish(as_uint8=self._as_uint8)
+            with self._changed:
+                self.waited.hand_out()
+            yield finished
+
+    @property
+    def delivered_items(self) -> int:
+        """Items handed out so far."""
+        items = self._delivered * self._batch_size
+        return items if self._num_items is None else min(items, self._num_items)
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes of the pictures of batches that are not handed out yet."""
+        with self._changed:
+            rows = sum(batch.rows for batch in self._open.values())
+        return rows * self._layout.picture_bytes
 
     def close(self) -> None:
         """Stop every thread and give back what is held."""
@@ -166,7 +188,7 @@ class Pipeline:
         return number - self._delivered
 
     def _start(self, task: Task) -> None:
-        data = self._cache.get(task.visit)
+        data = self._fetched(task.visit)
         numbers = task.positions // self._batch_size
         targets = []
         for number in np.unique(numbers):
@@ -178,12 +200,21 @@ class Pipeline:
             self._filled(batch, len(rows))
         with self._changed:
             self._running += len(self._layout.cameras)
+            self.waited.run(self._running)
         remaining = _Countdown(len(self._layout.cameras), self._finished(task))
         if not self._layout.cameras:
             remaining.finish()
         for key in self._layout.cameras:
             job = Job(task.visit, key, task.frames, tuple(targets), data)
             self._decoders.submit(job, done=self._job_done(job, remaining))
+
+    def _fetched(self, visit: Visit) -> EpisodeData:
+        with self._changed:
+            self.waited.fetch(True)
+        data = self._cache.get(visit)
+        with self._changed:
+            self.waited.fetch(False)
+        return data
 
     def _finished(self, task: Task) -> Callable[[], None]:
         def finish() -> None:
@@ -197,6 +228,7 @@ class Pipeline:
         def done(error: BaseException | None) -> None:
             with self._changed:
                 self._running -= 1
+                self.waited.run(self._running)
                 self._changed.notify_all()
             if error is not None:
                 self._fail(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torch.utils.data import get_worker_info
 
@@ -23,6 +24,7 @@ from lerobot_stream.stream.memory import (
 from lerobot_stream.stream.opened import OpenedDataset
 from lerobot_stream.stream.pipeline import Pipeline
 from lerobot_stream.stream.schedule import Schedule
+from lerobot_stream.stream.stats import StreamStats
 
 _SPARE_BATCHES = 4
 """Batches that a consumer may hold beside the open ones before new memory is taken."""
@@ -55,6 +57,8 @@ class WorkerStream:
             as_uint8: Pictures as uint8 instead of float32 in [0, 1].
             pinned: Batches in page-locked memory.
         """
+        self._count = opened.source.count
+        self._count_before = replace(self._count)
         reader = EpisodeReader(opened)
         schedule = Schedule(
             share,
@@ -101,6 +105,24 @@ class WorkerStream:
             yield from self._pipeline
         finally:
             self.close()
+
+    def stats(self) -> StreamStats:
+        """What has been done so far; may be asked for from any thread."""
+        waited = self._pipeline.waited
+        return StreamStats(
+            items=self._pipeline.delivered_items,
+            pictures=self.decoders.pictures,
+            decoded=self.decoders.decoded,
+            network_s=waited.network_s,
+            decode_s=waited.decode_s,
+            assembly_s=waited.assembly_s,
+            requests=self._count.requests - self._count_before.requests,
+            fetched_bytes=self._count.bytes - self._count_before.bytes,
+            wanted_bytes=self._fetcher.wanted_bytes,
+            reserved_bytes=self.cache.reserved_bytes,
+            resident_bytes=self.cache.resident_bytes,
+            open_bytes=self._pipeline.open_bytes,
+        )
 
     def close(self) -> None:
         """Stop every thread and give back what is held; may be repeated."""

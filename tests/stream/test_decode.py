@@ -1,0 +1,59 @@
+"""What a decoder goes through to show a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from lerobot_stream.stream.config import ReadConfig
+from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.episode import EpisodeReader
+from lerobot_stream.stream.opened import open_dataset
+from lerobot_stream.stream.visit import Visit
+from tests.lerobot import Camera, write_dataset
+from tests.media import encode
+
+TOP, LENGTH = "observation.images.top", 40
+
+
+@pytest.fixture(scope="module")
+def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniDecoder]:
+    """Yield fresh decoders on one episode with a key frame at every tenth frame."""
+    root = tmp_path_factory.mktemp("decode") / "set"
+    camera = Camera(lambda path, numbers: encode(path, numbers, gop=10), width=96)
+    write_dataset(root, lengths=[LENGTH], cameras={TOP: camera})
+    data = EpisodeReader(open_dataset(ReadConfig("a/b", root=root))).read(
+        Visit((0, 0), 0, 0, LENGTH, 0)
+    )
+    camera_data = data.cameras[TOP]
+
+    def fresh() -> Iterator[MiniDecoder]:
+        while True:
+            yield MiniDecoder(camera_data.mini, rank=camera_data.rank, place="here")
+
+    return fresh()
+
+
+@pytest.mark.parametrize(
+    ("calls", "decoded"),
+    [
+        pytest.param([range(LENGTH)], LENGTH, id="front to back"),
+        pytest.param([range(8), range(8, 13), range(13, LENGTH)], LENGTH, id="in pieces"),
+        pytest.param([[5]], 6, id="inside a GOP"),
+        pytest.param([[5], [7]], 6 + 2, id="onwards in the GOP"),
+        pytest.param([[5], [23]], 6 + 4, id="onwards to another GOP"),
+        pytest.param([[9], [10]], 10 + 1, id="onwards by one"),
+        pytest.param([[5], [3]], 6 + 4, id="backwards"),
+        pytest.param([[0, 2, 4, 15, 19]], 5 + 10, id="with gaps"),
+    ],
+)
+def test_pictures_before_the_wanted_ones_are_counted(
+    decoders: Iterator[MiniDecoder], calls: list[list[int]], decoded: int
+) -> None:
+    decoder = next(decoders)
+    for numbers in calls:
+        for _ in decoder.frames(np.array(numbers)):
+            pass
+    assert decoder.decoded == decoded

@@ -230,7 +230,7 @@ class NumberedItems(Dataset[dict[str, Any]]):
             seed = item_seed(self._seed, epoch, int(item["index"]))
             for key in self._cameras:
                 with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(seed)
+                    torch.default_generator.manual_seed(seed)  # not those of GPUs
                     item[key] = self._transform(item[key])
         return item
 

@@ -13,7 +13,13 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 from lerobot_stream.errors import CheckpointError, MissingFileError
-from lerobot_stream.train.checkpoint import CHECKPOINTS, PRETRAINED_MODEL, find_checkpoint
+from lerobot_stream.train.checkpoint import (
+    CHECKPOINTS,
+    LAST,
+    PRETRAINED_MODEL,
+    TRAIN_CONFIG,
+    find_checkpoint,
+)
 from lerobot_stream.train.config import TrainConfig
 from lerobot_stream.train.metrics_file import METRICS
 from lerobot_stream.train.policies.act_config import ActConfig
@@ -63,12 +69,7 @@ def resolve(config: TrainConfig, *, explicit: frozenset[str]) -> Resolved:
         config = replace(config, policy=settings_of(weights, config.policy, explicit))
     name = config.job_name or config.policy.type
     folder = Path(config.output_dir or _new_folder(name))
-    if (folder / CHECKPOINTS).exists() or (folder / METRICS).exists():
-        raise ValueError(
-            f"--output_dir={folder} holds a run already: name another folder, or continue it with "
-            f"--resume=true --config_path={folder}/{CHECKPOINTS}/last/{PRETRAINED_MODEL}/"
-            "train_config.json"
-        )
+    _refuse_another_run(folder)
     config = replace(config, job_name=name, output_dir=str(folder))
     return Resolved(config, folder, None, weights)
 
@@ -134,6 +135,16 @@ def settings_of(folder: Path, asked: ActConfig, explicit: frozenset[str]) -> Act
         or getattr(asked, field.name) != getattr(defaults, field.name)
     }
     return replace(trained, **changes)
+
+
+def _refuse_another_run(folder: Path) -> None:
+    if not (folder / CHECKPOINTS).exists() and not (folder / METRICS).exists():
+        return
+    last = folder / CHECKPOINTS / LAST / PRETRAINED_MODEL / TRAIN_CONFIG
+    cure = f"continue it with --resume=true --config_path={last}"
+    if not last.exists():
+        cure = "delete it, as it has no checkpoint to continue from"
+    raise ValueError(f"--output_dir={folder} holds a run already: name another folder, or {cure}")
 
 
 def _new_folder(name: str) -> str:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,44 @@ def run_ranks(job: Callable[..., None], *arguments: Any, count: int, folder: Pat
     for rank in range(count):
         variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_PORT": port}
         told = {name: str(value) for name, value in variables.items()}
-        told |= {"MASTER_ADDR": "127.0.0.1", "HF_LEROBOT_HOME": os.environ["HF_LEROBOT_HOME"]}
-        process = _context.Process(
-            target=_run, args=(job, arguments, told, folder / f"rank{rank}.txt")
-        )
-        process.start()
-        processes.append(process)
+        processes.append(_start(job, arguments, told, folder / f"rank{rank}.txt"))
     for process in processes:
         process.join(LIMIT_S)
         process.kill()
         process.join()
     said = [(folder / f"rank{rank}.txt").read_text() for rank in range(count)]
     return [Ended(one.exitcode, text) for one, text in zip(processes, said, strict=True)]
+
+
+def run_until(
+    moment: Callable[[], bool], job: Callable[..., None], *arguments: Any, folder: Path
+) -> Ended:
+    """Run a function in a process of its own, and kill it with SIGKILL.
+
+    Args:
+        moment: When to kill it, unless it has ended before.
+        job: A function of ``tests.train.jobs``.
+        arguments: Its arguments.
+        folder: For what it says.
+
+    Returns:
+        What became of it.
+    """
+    process = _start(job, arguments, {}, folder / "killed.txt")
+    while not moment() and process.exitcode is None:
+        process.join(0.001)
+    process.kill()
+    process.join()
+    return Ended(process.exitcode, (folder / "killed.txt").read_text())
+
+
+def _start(
+    job: Callable[..., None], arguments: tuple[Any, ...], told: dict[str, str], file: Path
+) -> BaseProcess:
+    told |= {"MASTER_ADDR": "127.0.0.1", "HF_LEROBOT_HOME": os.environ["HF_LEROBOT_HOME"]}
+    process = _context.Process(target=_run, args=(job, arguments, told, file))
+    process.start()
+    return process
 
 
 def _run(

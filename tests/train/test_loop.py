@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -16,7 +18,7 @@ from lerobot_stream.train.config import ImageTransformsConfig, OptimizerConfig, 
 from lerobot_stream.train.loop import train
 from lerobot_stream.train.policies.act_setup import load_act
 from tests.train.jobs import train_and_print, train_and_stop
-from tests.train.processes import run_ranks
+from tests.train.processes import run_ranks, run_until
 from tests.train.tiny import CAMERA, TINY_ACT, tiny_config, write_tiny_dataset
 
 
@@ -115,11 +117,15 @@ def test_a_resumed_run_ends_where_the_unbroken_one_does(
     assert [line["step"] for line in metrics(tmp_path / "out")] == [2, 4, 6]
 
 
-def test_workers_and_this_process_alone_see_the_same(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "map-style"])
+def test_a_worker_and_this_process_alone_see_the_same(
+    data: Path, tmp_path: Path, streaming: bool
+) -> None:
     finals = []
     for workers in (0, 1):
         out = tmp_path / f"out{workers}"
-        config = tiny_config(data, out, num_workers=workers, steps=2, persistent_workers=False)
+        reading = {"streaming": streaming}
+        config = tiny_config(data, out, num_workers=workers, steps=2, dataset=reading)
         finals.append(weights(run(config)[0]))
     torch.testing.assert_close(finals[0], finals[1], rtol=0, atol=0)
 
@@ -207,6 +213,35 @@ def test_a_signal_saves_and_ends_the_run(data: Path, tmp_path: Path) -> None:
     assert f"checkpoint {out}/checkpoints/{step:06d}" in ended.said
     assert (out / "checkpoints/last").resolve().name == f"{step:06d}"
     assert step < 100_000
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_killed_again_and_again_ends_where_the_unbroken_one_does(
+    data: Path, tmp_path: Path, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    changes: dict[str, Any] = {"steps": 12, "save_freq": 1, "log_freq": 1, "keep_checkpoints": 2}
+    wanted = weights(run(tiny_config(data, tmp_path / "unbroken", **changes))[0])
+    out = tmp_path / "out"
+    config = tiny_config(data, out, **changes)
+    last, log = out / "checkpoints/last", out / "metrics.jsonl"
+    for _ in range(5):
+        path = last / "pretrained_model/train_config.json"
+        begun = replace(config, resume=last.exists(), config_path=str(path))
+        if not last.exists():
+            shutil.rmtree(out, ignore_errors=True)
+        size = log.stat().st_size if log.exists() else 0
+        more = int(random.integers(1, 900))
+        run_until(
+            lambda: log.exists() and log.stat().st_size > size + more,  # noqa: B023
+            train_and_print,
+            begun,
+            folder=tmp_path,
+        )
+    path = last / "pretrained_model/train_config.json"
+    finished, _ = run(replace(config, resume=True, config_path=str(path)))
+    torch.testing.assert_close(weights(finished), wanted, rtol=0, atol=0)
+    assert [line["step"] for line in metrics(out)] == list(range(1, 13))
 
 
 def test_ranks_train_together_and_rank_0_writes(data: Path, tmp_path: Path) -> None:

@@ -40,9 +40,15 @@ def test_a_new_run_has_a_name_and_a_folder() -> None:
 @pytest.mark.parametrize("left", ["checkpoints", "metrics.jsonl"])
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path, left: str) -> None:
     (tmp_path / left).mkdir()
-    with pytest.raises(ValueError, match="holds a run already"):
+    with pytest.raises(ValueError, match="holds a run already: .* or delete it"):
         resolve(TrainConfig(DATA, output_dir=str(tmp_path)), explicit=NONE)
     assert [entry.name for entry in tmp_path.iterdir()] == [left]
+
+
+def test_a_run_that_can_be_continued_says_how(checkpoint: Path) -> None:
+    folder = checkpoint.parent.parent
+    with pytest.raises(ValueError, match=f"--resume=true --config_path={folder}/checkpoints/last"):
+        resolve(TrainConfig(DATA, output_dir=str(folder)), explicit=NONE)
 
 
 def test_a_resumed_run_goes_on_where_it_lies(checkpoint: Path) -> None:

@@ -43,7 +43,8 @@ def transformed(
             items = []
             for row, number in enumerate(index.tolist()):
                 with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(item_seed(seed, of_epoch[row], number))
+                    # Not torch.manual_seed, which also seeds the GPUs that train.
+                    torch.default_generator.manual_seed(item_seed(seed, of_epoch[row], number))
                     items.append(transform(pictures[row]))  # type: ignore[arg-type]
             batch[key] = torch.stack(items)
         yield batch

@@ -40,7 +40,7 @@ def test_a_new_run_has_a_name_and_a_folder() -> None:
 @pytest.mark.parametrize("left", ["checkpoints", "metrics.jsonl"])
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path, left: str) -> None:
     (tmp_path / left).mkdir()
-    with pytest.raises(ValueError, match="holds a run already: .* or delete it"):
+    with pytest.raises(ValueError, match=r"holds a run already: .* or delete it"):
         resolve(TrainConfig(DATA, output_dir=str(tmp_path)), explicit=NONE)
     assert [entry.name for entry in tmp_path.iterdir()] == [left]
 

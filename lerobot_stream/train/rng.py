@@ -10,11 +10,19 @@ import torch
 from torch import Tensor
 
 
-def seed_everything(seed: int) -> None:
-    """Seed Python's, NumPy's and PyTorch's generators."""
+def seed_everything(seed: int | None) -> None:
+    """Seed Python's, NumPy's and PyTorch's generators.
+
+    Args:
+        seed: Any number; None takes one that nobody knows, also for PyTorch, which would
+            otherwise begin every process with the same.
+    """
     random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    np.random.seed(None if seed is None else seed % 2**32)
+    if seed is None:
+        torch.seed()
+    else:
+        torch.manual_seed(seed)
 
 
 def rng_state() -> dict[str, Tensor]:

@@ -84,8 +84,7 @@ def start_run(resolved: Resolved, ranks: Ranks, *, explicit: frozenset[str]) -> 
         None if resolved.checkpoint is None else read_state(resolved.checkpoint / TRAINING_STATE)
     )
     header = read_header(config.dataset)
-    if config.seed is not None:
-        seed_everything(config.seed)
+    seed_everything(config.seed)  # all ranks alike, for the policy's first weights
     setup = make_policy(_request(resolved, header, ranks))
     data = open_training_data(config, header, setup.delta_timestamps, ranks)
     held_out = None
@@ -112,8 +111,8 @@ def start_run(resolved: Resolved, ranks: Ranks, *, explicit: frozenset[str]) -> 
     run.model = _share(setup, ranks).train()
     if state is not None and len(state.rng) == ranks.world_size:
         restore_rng(state.rng[ranks.rank])
-    elif config.seed is not None:
-        seed_everything(config.seed + ranks.rank)
+    else:  # each rank its own noise
+        seed_everything(None if config.seed is None else config.seed + ranks.rank)
     return run
 
 

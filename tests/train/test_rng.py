@@ -36,3 +36,11 @@ def test_equal_seeds_draw_the_same() -> None:
     assert draw() == first
     seed_everything(2)
     assert draw() != first
+
+
+def test_without_a_seed_every_time_is_another() -> None:
+    seen = set()
+    for _ in range(2):
+        seed_everything(None)
+        seen.update(draw())
+    assert len(seen) == 8

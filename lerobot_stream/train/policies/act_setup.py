@@ -39,7 +39,7 @@ def make_act(request: PolicyRequest) -> PolicySetup:
     elif config.pretrained_backbone_weights is not None and features.cameras:
         load_backbone(policy.model.backbone, config.pretrained_backbone_weights)
     policy.to(request.device)
-    preprocess, postprocess = _processors(request, features)
+    preprocess, postprocess = _processors(request, config, features)
     action = {name: key for key, name in request.rename.items()}.get(ACTION, ACTION)
     return PolicySetup(
         policy=policy,
@@ -137,11 +137,8 @@ def _check_features(checkpoint: Path, features: PolicyFeatures) -> None:
 
 
 def _processors(
-    request: PolicyRequest, features: PolicyFeatures
+    request: PolicyRequest, config: ActConfig, features: PolicyFeatures
 ) -> tuple[Preprocessor, Postprocessor]:
-    config = request.config
-    if not isinstance(config, ActConfig):
-        raise TypeError(f"wanted an ActConfig, got a {type(config).__name__}")
     named = {request.rename.get(key, key): value for key, value in request.stats.items()}
     stats = prepare_stats(
         features.everything(),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from examples.make_demo_dataset import (
+    HEIGHT,
     TOP,
+    WIDTH,
     WRIST,
     count_levels,
     demonstrate,
@@ -97,7 +99,8 @@ def test_the_camera_sees_the_target_from_the_first_frame() -> None:
     first = film_from_top(episode)[0].astype(int)
     red = (first[..., 0] > 180) & (first[..., 1] < 80)
     row, column = np.argwhere(red).mean(axis=0)
-    seen = ((column - 63.5) / 64, (47.5 - row) / 64 + 0.35)
+    pixel = 2.0 / WIDTH
+    seen = ((column - (WIDTH - 1) / 2) * pixel, ((HEIGHT - 1) / 2 - row) * pixel + 0.35)
     np.testing.assert_allclose(seen, episode.target, atol=0.03)
 
 

@@ -45,7 +45,7 @@ $(READY): pyproject.toml constraints.txt | python ffmpeg
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null \
 	    || { { $(call apt_install,python3-venv); } && $(PYTHON) -m venv --clear $(VENV); } \
 	    || { echo "error: $(PYTHON) -m venv does not work here; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --progress-bar off --disable-pip-version-check \
+	@$(BIN)/python -m pip install -qq --progress-bar off --disable-pip-version-check \
 	    -c constraints.txt -e '.[dev]'
 	@touch $@
 

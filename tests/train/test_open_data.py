@@ -8,6 +8,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lerobot_stream.errors import DatasetError
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.train.distributed import Ranks
 from lerobot_stream.train.open_data import (
@@ -17,6 +18,7 @@ from lerobot_stream.train.open_data import (
     read_header,
     split_episodes,
 )
+from tests.lerobot import edit_episodes
 from tests.train.tiny import tiny_config, write_tiny_dataset
 
 LENGTHS = (9, 7, 8, 6)
@@ -62,6 +64,28 @@ def test_held_out_episodes_are_seen_in_evaluation_alone(
     seen = {int(index) for _ in range(9) for index in next(trained)["index"]}
     trained.close()
     assert seen == set(range(9))
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "map-style"])
+def test_rows_are_found_elsewhere_only_where_asked(tmp_path: Path, streaming: bool) -> None:
+    root = tmp_path / "data"
+    write_tiny_dataset(root, camera=False, lengths=LENGTHS)
+    edit_episodes(root, lambda row: row.update({"data/file_index": 0}))
+    reading = {"streaming": streaming}
+    found = tiny_config(root, tmp_path, dataset=reading | {"find_rows": True})
+    header = read_header(found.dataset)
+    trained = iter(open_training_data(found, header, {}, Ranks(0, 1, CPU)))
+    seen = {int(index) for _ in range(8) for index in next(trained)["index"]}
+    trained.close()
+    assert seen == set(range(30))
+    with pytest.raises(DatasetError):
+        next(
+            iter(
+                open_training_data(
+                    tiny_config(root, tmp_path, dataset=reading), header, {}, Ranks(0, 1, CPU)
+                )
+            )
+        )
 
 
 def test_a_split_of_one_episode_is_a_usage_error(data: Path, tmp_path: Path) -> None:

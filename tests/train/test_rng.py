@@ -39,7 +39,7 @@ def test_equal_seeds_draw_the_same() -> None:
 
 
 def test_without_a_seed_every_time_is_another() -> None:
-    seen = set()
+    seen: set[float] = set()
     for _ in range(2):
         seed_everything(None)
         seen.update(draw())

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from lerobot_stream.cli.address import AsJson, RepoId, RepoType, Revision, Root, open_address
+from lerobot_stream.cli.address import RepoId, RepoType, Revision, Root, open_address
+from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
+from lerobot_stream.errors import StreamError
 
 if TYPE_CHECKING:
-    from lerobot_stream.inspect.summary import CameraOfEpisode, EpisodeSummary, Summary
+    from lerobot_stream.inspect.summary import Summary
+    from lerobot_stream.source.base import Source
 
-_STYLES = {"error": "bold red", "warning": "yellow"}
+ORDERS = ("episode", "length", "bytes", "drift")
+"""What the table of episodes can be sorted by."""
+_PLAIN_WIDTH = 200
+"""Columns where nobody watches on a terminal, so that nothing is cut off."""
+_SHOWN_EPISODES = 40
+"""Most lines of the table where no episodes were asked for."""
 
 
 def command(
@@ -26,131 +35,148 @@ def command(
     repo_type: RepoType = "dataset",
     revision: Revision = None,
     root: Root = None,
-    as_json: AsJson = False,
+    episodes: Annotated[
+        str | None,
+        typer.Option("--episodes", help="Show these: the first N, or 0-9,40.", show_default=False),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", help="episode, or the largest length, bytes or drift first.")
+    ] = "episode",
+    findings_only: Annotated[
+        bool, typer.Option("--findings-only", help="Show what was found and nothing else.")
+    ] = False,
+    metadata_only: Annotated[
+        bool, typer.Option("--metadata-only", help="Read nothing of data and video files.")
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read all rows, and decode pictures of every camera.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 1 on warnings too.")] = False,
+    exclude_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--exclude-file",
+            help="Write the episodes with errors, for --dataset.exclude_episodes=@FILE.",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page to look at, one file.", show_default=False),
+    ] = None,
+    max_thumbnails: Annotated[
+        int, typer.Option("--max-thumbnails", min=0, help="Most pictures in that page.")
+    ] = 900,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object to stdout; its members are described in the README.",
+        ),
+    ] = False,
 ) -> None:
     """Show a dataset, its episodes, and what is wrong with them.
 
-    Reads the metadata, the footers of data files and the movie boxes of videos: no row and no
-    picture. Exit code 1 means that some episode cannot be read.
+    Reads the metadata, the footers of data files, the movie boxes of videos, and rows as far as
+    they are few (64 MB). Nothing is written to the dataset. Exit code 1 means that there are
+    errors: episodes that cannot be read, or a dataset that is not all there.
     """
+    if sort not in ORDERS:
+        raise ValueError(f"--sort: wanted {', '.join(ORDERS)}, found {sort!r}")
+    if metadata_only and deep:
+        raise ValueError("--metadata-only and --deep exclude each other")
+    chosen = None if episodes is None else parse_episodes(episodes)
     source = open_address(repo_id, root=root, revision=revision, repo_type=repo_type)
+    for output in filter(None, (exclude_file, html)):
+        _refuse_inside(output, source)
+    from lerobot_stream.inspect.json_report import describe_failure, write_json
+    from lerobot_stream.inspect.page_plan import plan_drawn
     from lerobot_stream.inspect.summary import inspect_dataset
 
     # What the library warns of is a finding here.
     logging.getLogger("lerobot_stream").setLevel(logging.ERROR)
-    with show_progress(Console(stderr=True)) as progress:
-        summary = inspect_dataset(source, progress=progress)
+    started = time.monotonic()
+    stderr = Console(stderr=True, highlight=False)
+    try:
+        with show_progress(stderr) as progress:
+            summary = inspect_dataset(
+                source,
+                cost="metadata" if metadata_only else "deep" if deep else "probe",
+                draw=plan_drawn if html else None,
+                progress=progress,
+            )
+    except StreamError as error:
+        if as_json:
+            typer.echo(json.dumps(describe_failure(source.identity, error)))
+        raise
     if as_json:
-        typer.echo(json.dumps(_to_json(summary), indent=2))
+        for text in write_json(summary):
+            sys.stdout.write(text)
     else:
-        _show(summary, Console(highlight=False))
-    if summary.has_errors:
+        _show(summary, chosen, sort, findings_only=findings_only)
+    if html:
+        _write_page(summary, source, html, max_thumbnails, stderr)
+    if exclude_file:
+        _write_excluded(summary, exclude_file, stderr)
+    took = f"{source.count.requests} requests, {format_bytes(source.count.bytes)}"
+    stderr.print(f"read in {time.monotonic() - started:.1f} s: {took}", style="dim")
+    if summary.has("error", *(["warning"] if strict else [])):
         raise typer.Exit(1)
 
 
-def _show(summary: Summary, console: Console) -> None:
-    console.print(_overview(summary))
-    console.print(_episode_table(summary))
-    for finding in summary.findings:
-        label = Text(finding.severity, style=_STYLES[finding.severity])
-        console.print(Text.assemble(label, f": {finding}"), soft_wrap=True)
-    if not summary.findings:
+def _refuse_inside(output: Path, source: Source) -> None:
+    """Nothing is written to the dataset, not even by mistake."""
+    root = Path(source.identity.data_root)
+    if root.is_absolute() and output.resolve().is_relative_to(root):
+        raise ValueError(f"{output} lies inside the dataset {root}")
+
+
+def _show(summary: Summary, chosen: list[int] | None, sort: str, *, findings_only: bool) -> None:
+    from lerobot_stream.cli import inspect_view
+    from lerobot_stream.dataset.metadata import select_episodes
+    from lerobot_stream.inspect.cameras import summarise_cameras
+    from lerobot_stream.inspect.finding import group_findings
+    from lerobot_stream.inspect.json_report import gravest
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _PLAIN_WIDTH
+    numbers = select_episodes(summary.table, chosen, None).tolist()
+    if not findings_only:
+        console.print(inspect_view.overview(summary, summarise_cameras(summary)))
+        console.print()
+        console.print(inspect_view.length_histogram(summary.table.length.tolist()), end="")
+        ordered = inspect_view.order_episodes(summary, numbers, sort)
+        shown = ordered if chosen is not None else ordered[:_SHOWN_EPISODES]
+        severities: dict[int, str] = {**gravest(summary.findings)}
+        console.print(inspect_view.episode_table(summary, shown, severities))
+        if len(shown) < len(ordered):
+            left = len(ordered) - len(shown)
+            console.print(Text(f"and {left} more; --episodes chooses, --json has all\n"))
+    inspect_view.show_findings(group_findings(summary.findings), len(summary.table), console)
+    if not summary.has("error", "warning"):
         console.print(Text("nothing wrong was found", style="green"))
 
 
-def _overview(summary: Summary) -> Table:
-    info, identity = summary.info, summary.identity
-    table = Table.grid(padding=(0, 2))
-    hours = summary.num_frames / info.fps / 3600
-    table.add_row("dataset", Text(f"{identity.repo_id} ({identity.revision})"))
-    table.add_row("place", Text(identity.data_root))
-    table.add_row(
-        "episodes",
-        f"{len(summary.episodes)} with {summary.num_frames} frames at {info.fps:g} per second, "
-        f"{_duration(hours)}",
+def _write_page(
+    summary: Summary, source: Source, path: Path, max_thumbnails: int, console: Console
+) -> None:
+    from lerobot_stream.inspect.page import write_page
+
+    with console.status("decoding thumbnails"):
+        write_page(summary, source, path, max_thumbnails=max_thumbnails)
+    size = format_bytes(path.stat().st_size)
+    console.print(f"wrote {path}, {size}", markup=False, soft_wrap=True)
+
+
+def _write_excluded(summary: Summary, path: Path, console: Console) -> None:
+    from lerobot_stream.inspect.finding import lost_episodes
+
+    lost = lost_episodes(summary.findings, summary.table.episode_index.tolist())
+    path.write_text(json.dumps(lost) + "\n", encoding="utf-8")
+    what = f"{len(lost)} of {len(summary.table)} episodes cannot be read"
+    console.print(
+        f"{what}; leave them out with --dataset.exclude_episodes=@{path}",
+        markup=False,
+        soft_wrap=True,
     )
-    tasks = _tasks(summary)
-    table.add_row("task", Text(tasks[0] if len(tasks) == 1 else f"{len(tasks)} different ones"))
-    table.add_row("rows", format_bytes(summary.rows_bytes))
-    for camera in summary.cameras:
-        size = f"{camera.width}×{camera.height} " if camera.width else ""
-        about = f"{size}{camera.codec or 'unreadable'}, {format_bytes(camera.size)}"
-        table.add_row(Text(camera.video_key), f"{about} in {camera.num_files} files")
-    return table
-
-
-def _tasks(summary: Summary) -> list[str]:
-    return list(dict.fromkeys("; ".join(episode.tasks) for episode in summary.episodes))
-
-
-def _duration(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{60 * hours:.1f} minutes"
-
-
-def _episode_table(summary: Summary) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    several = len(_tasks(summary)) > 1
-    for heading in ("episode", "frames"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("rows", *(_short(camera.video_key) for camera in summary.cameras)):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("video", "drift"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    if several:
-        table.add_column("task")
-    for episode in summary.episodes:
-        bad = any(finding.severity == "error" for finding in episode.findings)
-        table.add_row(
-            str(episode.episode_index),
-            str(episode.length),
-            Text(_file(episode.rows_path)),
-            *(Text(_view(view)) for view in episode.cameras),
-            format_bytes(sum(view.size for view in episode.cameras)),
-            _worst_drift(episode),
-            *([Text("; ".join(episode.tasks))] if several else []),
-            style=_STYLES["error"] if bad else None,
-        )
-    return table
-
-
-def _short(key: str) -> str:
-    return key.rsplit(".", 1)[-1]
-
-
-def _file(path: str) -> str:
-    """The last two parts, which tell the files of one kind apart: ``000/004``."""
-    if not path:
-        return "none"
-    names = path.rsplit(".", 1)[0].split("/")[-2:]
-    return "/".join(name.removeprefix("chunk-").removeprefix("file-") for name in names)
-
-
-def _view(view: CameraOfEpisode) -> str:
-    if view.first_frame < 0:
-        return f"{_file(view.path)} ?"
-    return f"{_file(view.path)} @{view.first_frame}"
-
-
-def _worst_drift(episode: EpisodeSummary) -> str:
-    drifts = [view.drift_s for view in episode.cameras if view.drift_s is not None]
-    return f"{1000 * max(drifts):.1f} ms" if drifts else ""
-
-
-def _to_json(summary: Summary) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    info = summary.info
-    return {
-        "repo_id": summary.identity.repo_id,
-        "revision": summary.identity.revision,
-        "data_root": summary.identity.data_root,
-        "codebase_version": info.codebase_version,
-        "robot_type": info.robot_type,
-        "fps": info.fps,
-        "num_episodes": len(summary.episodes),
-        "num_frames": summary.num_frames,
-        "rows_bytes": summary.rows_bytes,
-        "cameras": [asdict(camera) for camera in summary.cameras],
-        "episodes": [asdict(episode) for episode in summary.episodes],
-        "findings": [asdict(finding) for finding in summary.findings],
-    }

@@ -39,38 +39,42 @@ def data_paths(table: EpisodeTable, numbers: NDArray[np.int64]) -> list[str]:
     return sorted(table.data_paths[file] for file in files if file >= 0)
 
 
-def held_episodes(table: EpisodeTable, path: str) -> list[int]:
-    """List the episodes of which a data or video file holds something, rising."""
-    held = [
-        table.episode_index[file == paths.index(path)]
-        for _, paths, file in _columns(table)
-        if path in paths
-    ]
-    return sorted({int(number) for numbers in held for number in numbers})
-
-
-def describe_holders(table: EpisodeTable, path: str) -> str:
-    """Say what a data or video file holds.
+class Holders:
+    """What each data and video file holds.
 
     Args:
         table: The dataset's episodes.
-        path: The file.
-
-    Returns:
-        For example ``it holds observation.images.top of episodes 2, 3, 7-9``; empty where no
-        episode points to it.
     """
-    parts = [
-        f"{key} of {_episodes(table.episode_index[file == paths.index(path)].tolist())}"
-        for key, paths, file in _columns(table)
-        if path in paths
-    ]
-    return f"it holds {' and '.join(parts)}" if parts else ""
 
+    def __init__(self, table: EpisodeTable) -> None:
+        self._held: dict[str, dict[str, list[int]]] = {}
+        self._note("the rows", table.data_paths, table.data_file, table)
+        for key, paths in table.video_paths.items():
+            self._note(key, paths, table.video_file[key], table)
 
-def _columns(table: EpisodeTable) -> list[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
-    videos = [(key, table.video_paths[key], table.video_file[key]) for key in table.video_paths]
-    return [("the rows", table.data_paths, table.data_file), *videos]
+    def episodes(self, path: str) -> list[int]:
+        """List the episodes of which a file holds something, rising."""
+        return sorted({number for held in self._held.get(path, {}).values() for number in held})
+
+    def describe(self, path: str) -> str:
+        """Say what a file holds.
+
+        Returns:
+            For example ``it holds observation.images.top of episodes 2, 3, 7-9``; empty where no
+            episode points to it.
+        """
+        parts = [f"{key} of {_episodes(held)}" for key, held in self._held.get(path, {}).items()]
+        return f"it holds {' and '.join(parts)}" if parts else ""
+
+    def _note(
+        self, key: str, paths: Sequence[str], file: NDArray[np.int64], table: EpisodeTable
+    ) -> None:
+        order = np.argsort(file, kind="stable")
+        order = order[file[order] >= 0]
+        found, start = np.unique(file[order], return_index=True)
+        parts = np.split(table.episode_index[order], start[1:])
+        for number, episodes in zip(found.tolist(), parts, strict=False):
+            self._held.setdefault(paths[number], {})[key] = episodes.tolist()
 
 
 def _episodes(numbers: list[int]) -> str:

@@ -11,7 +11,9 @@ import numpy as np
 from lerobot_stream.dataset.holders import video_paths
 from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.errors import DatasetError
-from lerobot_stream.inspect.finding import Finding
+from lerobot_stream.inspect.checks.files import check_pointers
+from lerobot_stream.inspect.checks.rows import check_row_places
+from lerobot_stream.inspect.finding import Finding, span_finding
 from lerobot_stream.inspect.row_files import read_row_files
 from lerobot_stream.inspect.video_files import TOLERANCE_S
 from lerobot_stream.sidecar.build import BuildProgress, build_sidecar
@@ -88,11 +90,9 @@ def index_videos(
     finally:
         sidecar.close()
     chosen = set(table.episode_index[numbers].tolist())
-    videos = [
-        Finding(p.severity, p.message, p.path, p.episode, p.video_key, p.hint)
-        for p in spans.problems
-    ]
-    found = [*read_row_files(source, meta.info, table).findings, *videos]
+    rows = read_row_files(source, meta.info, table)
+    found = [*rows.faults, *check_pointers(table), *check_row_places(rows, table)]
+    found += map(span_finding, spans.problems)
     return BuiltSidecar(
         path=sidecar.path,
         num_files=len(sidecar.paths),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.dataset.holders import describe_holders, excluding, held_episodes
+from lerobot_stream.dataset.holders import Holders, excluding
 from lerobot_stream.sidecar.build import BuildFailedError
 
 
@@ -20,10 +20,10 @@ def losses_noted(table: EpisodeTable) -> Iterator[None]:
     try:
         yield
     except BuildFailedError as error:
-        lost: set[int] = set()
+        holders, lost = Holders(table), set[int]()
         for path, _ in error.failures:
-            error.add_note(f"{path}: {describe_holders(table, path)}")
-            lost |= set(held_episodes(table, path))
+            error.add_note(f"{path}: {holders.describe(path)}")
+            lost |= set(holders.episodes(path))
         advice = f"or leave its episodes out: {excluding(sorted(lost))}"
         error.hint = f"{error.hint}; {advice}" if error.hint else advice
         raise

@@ -160,7 +160,7 @@ def test_inspecting_shows_every_episode(
     assert call("inspect-episodes", *address(written), "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [episode["length"] for episode in found["episodes"]] == list(LENGTHS)
-    assert found["findings"] == []
+    assert {finding["severity"] for finding in found["findings"]} <= {"info"}
     assert call("inspect-episodes", *address(written)) == 0
     assert "nothing wrong was found" in capsys.readouterr().out
 

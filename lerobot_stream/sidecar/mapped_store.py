@@ -11,7 +11,7 @@ from lerobot_stream.sidecar.lock import DEFAULT_LOCK_TIMEOUT_S, locked
 from lerobot_stream.sidecar.mapped import MappedIndex
 from lerobot_stream.sidecar.mapped_layout import GENERATION, write_mapped
 from lerobot_stream.sidecar.schema import Sidecar
-from lerobot_stream.sidecar.store import lerobot_home
+from lerobot_stream.source.home import lerobot_home
 
 _DIGEST_LETTERS = 32
 

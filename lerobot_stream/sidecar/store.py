@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,21 +24,12 @@ from lerobot_stream.sidecar.identity import (
 from lerobot_stream.sidecar.lock import DEFAULT_LOCK_TIMEOUT_S, locked
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.home import lerobot_home
 
 SUBSET_DOWNLOAD_BYTES = 64 << 20
 """Largest published sidecar that is fetched, for all files, where only some are wanted."""
 
 logger = logging.getLogger(__name__)
-
-
-def lerobot_home() -> Path:
-    """LeRobot's folder: ``$HF_LEROBOT_HOME``, else ``lerobot`` in Hugging Face's own."""
-    home = os.environ.get("HF_LEROBOT_HOME")
-    if home:
-        return Path(home).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    hugging_face = os.environ.get("HF_HOME") or f"{caches}/huggingface"
-    return Path(os.path.expandvars(hugging_face)).expanduser() / "lerobot"
 
 
 def sidecar_cache_dir() -> Path:

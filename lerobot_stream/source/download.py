@@ -16,9 +16,9 @@ from huggingface_hub.errors import (
 
 from lerobot_stream.errors import AccessError, SourceError
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.home import lerobot_home
 from lerobot_stream.source.hub import HubSource
 from lerobot_stream.source.local import LocalSource
-from lerobot_stream.source.open import lerobot_home
 
 _THREADS = 8
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.home import lerobot_home
 from lerobot_stream.source.local import LocalSource
 from lerobot_stream.source.paths import leads_outside
 from lerobot_stream.source.root import HubRoot, is_hub_root, parse_hub_root
@@ -89,17 +89,6 @@ def _open_on_hub(place: HubRoot, *, connections: int | None, subranges: int) -> 
     return opener(
         place.repo_id, revision=place.revision, connections=connections, subranges=subranges
     )
-
-
-def lerobot_home() -> Path:
-    """Return the folder that LeRobot keeps datasets and caches in."""
-    home = os.environ.get("HF_LEROBOT_HOME")
-    if home:
-        return Path(home).expanduser()
-    hub = os.environ.get("HF_HOME")
-    if not hub:
-        hub = str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    return Path(hub).expanduser() / "lerobot"
 
 
 def _folder(

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from lerobot_stream.errors import MissingFileError, SourceError
+from lerobot_stream.source.home import lerobot_home
 from lerobot_stream.source.local import LocalSource
-from lerobot_stream.source.open import lerobot_home, open_source
+from lerobot_stream.source.open import open_source
 
 
 def make_dataset(folder: Path) -> Path:
@@ -54,23 +55,3 @@ def test_a_name_that_leads_elsewhere_is_refused(repo_id: str) -> None:
 def test_an_unknown_type_of_repository_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="repo_type 'model' is none of dataset, bucket"):
         open_source("robots/arm", root=tmp_path, repo_type="model")
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({"HF_LEROBOT_HOME": "/a/robots"}, "/a/robots"),
-        ({"HF_HOME": "/a/hf"}, "/a/hf/lerobot"),
-        ({"HF_LEROBOT_HOME": "", "HF_HOME": "/a/hf"}, "/a/hf/lerobot"),
-        ({"XDG_CACHE_HOME": "/a/cache"}, "/a/cache/huggingface/lerobot"),
-        ({"HOME": "/home/me"}, "/home/me/.cache/huggingface/lerobot"),
-    ],
-)
-def test_lerobots_home_follows_the_environment(
-    environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HF_LEROBOT_HOME", "HF_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert lerobot_home() == Path(expected)

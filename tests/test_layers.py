@@ -22,6 +22,7 @@ LAYERS = {
     "stream": 5,
     "train": 6,
     "inspect": 6,
+    "profile": 6,
     "cli": 7,
 }
 ALWAYS_BELOW = {"plan": {"span", "errors"}}

@@ -13,6 +13,7 @@ COMMANDS = {
     "validate-sidecar": "lerobot_stream.cli.validate_sidecar",
     "publish-sidecar": "lerobot_stream.cli.publish_sidecar",
     "inspect-episodes": "lerobot_stream.cli.inspect_episodes",
+    "profile": "lerobot_stream.cli.profile",
 }
 """Module of each command; its function ``command`` is what runs, by ``Command`` if it has one."""
 

@@ -1,0 +1,1 @@
+"""What a stream of a dataset delivers, and what that costs."""

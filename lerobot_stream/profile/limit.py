@@ -1,0 +1,99 @@
+"""The sequential decode limit: how fast this machine decodes every frame once, in order."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
+from lerobot_stream.stream.images import decode_image
+from lerobot_stream.stream.opened import OpenedDataset
+from lerobot_stream.stream.visit import Visit
+
+_IMAGES_AT_ONCE = 16
+
+
+class SequentialLimit:
+    """Decodes whole episodes front to back by the stream's own way, and drops the pictures."""
+
+    def __init__(self, opened: OpenedDataset, *, threads: int, frames: int) -> None:
+        """Fetch what is decoded.
+
+        Args:
+            opened: The open dataset.
+            threads: Decode threads.
+            frames: Time steps to fetch at least, in whole episodes from all over the dataset.
+
+        Raises:
+            ValueError: There is no camera.
+            StreamError: An episode cannot be read.
+        """
+        if not opened.layout.cameras:
+            raise ValueError("a dataset without cameras has no decode limit")
+        self.threads = threads
+        self._episodes = _fetch(opened, frames)
+        self._turn = itertools.cycle(
+            [(data, key) for data in self._episodes for key in opened.layout.cameras]
+        )
+        self._lock = threading.Lock()
+
+    def run(self, frames: int) -> float:
+        """Decode until there are so many pictures.
+
+        Returns:
+            Pictures a second, all threads together.
+
+        Raises:
+            DecodeError: One cannot be decoded.
+        """
+        done = 0
+
+        def work() -> None:
+            nonlocal done
+            while True:
+                with self._lock:
+                    data, key = next(self._turn)
+                for pictures in _decode(data, key):
+                    with self._lock:
+                        done += pictures
+                        if done >= frames:
+                            return
+
+        started = time.perf_counter()
+        with ThreadPoolExecutor(self.threads) as pool:
+            for running in [pool.submit(work) for _ in range(self.threads)]:
+                running.result()
+        return done / (time.perf_counter() - started)
+
+
+def _fetch(opened: OpenedDataset, frames: int) -> list[EpisodeData]:
+    reader = EpisodeReader(opened)
+    mean = max(1, int(opened.lengths.mean()))
+    count = min(len(opened.numbers), -(-frames // mean))
+    chosen = np.linspace(0, len(opened.numbers) - 1, count).round().astype(np.int64)
+    numbers, lengths = opened.numbers[chosen], opened.lengths[chosen]
+    return [
+        reader.read(Visit((0, number), number, 0, length, 0))
+        for number, length in zip(numbers.tolist(), lengths.tolist(), strict=True)
+    ]
+
+
+def _decode(data: EpisodeData, key: str) -> Iterator[int]:
+    """Numbers of pictures, as they are decoded."""
+    if key in data.cameras:
+        camera = data.cameras[key]
+        decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
+        for start, stop, _ in decoder.frames(np.arange(data.length)):
+            yield stop - start
+        return
+    for start in range(0, data.length, _IMAGES_AT_ONCE):
+        encoded = data.rows.images[key][start : start + _IMAGES_AT_ONCE]
+        for number, image in enumerate(encoded, start):
+            decode_image(image, place=f"episode {data.episode_index}, {key}, frame {number}")
+        yield len(encoded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.plan.epoch import plan_epoch
+from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.offset import worker_offset
 from lerobot_stream.plan.ragged import Ragged
 from lerobot_stream.plan.shard import plan_shards
@@ -29,6 +30,15 @@ class Base:
     """Epoch: ``(n,)`` true for each frame seen, episodes one after another."""
     next_epoch: int
     """The first epoch of which nothing has been seen."""
+
+    def num_items(self, num_frames: int) -> int:
+        """Items delivered since epoch 0 began.
+
+        Args:
+            num_frames: Frames of the selected episodes.
+        """
+        left = sum(num_frames - int(seen.sum()) for seen in self.unfinished.values())
+        return self.next_epoch * num_frames - left
 
     def to_json(self) -> dict[str, Any]:
         """The same as values that JSON can hold."""
@@ -76,10 +86,10 @@ def new_base(epoch: int = 0) -> Base:
     return Base({}, epoch)
 
 
-def stream_shares(
+def plan_layers(
     episodes: Episodes, config: PlanConfig, base: Base, *, rank: int, worker: int
-) -> Iterator[tuple[int, Share]]:
-    """List what one worker delivers, layer after layer, without end.
+) -> Layers:
+    """Find what one worker delivers of the epochs already begun and of all that follow.
 
     Args:
         episodes: All selected episodes.
@@ -88,31 +98,32 @@ def stream_shares(
         rank: Rank of the worker.
         worker: Number of the worker within its rank.
 
-    Yields:
-        Epoch and share. A layer already begun may have nothing for the worker; it is left out.
+    Returns:
+        The worker's shares. An epoch already begun of which nothing is left for it is left out.
 
     Raises:
         PlanError: A whole epoch has no episode for the rank, or one exceeds the budget.
         ValueError: A whole epoch has no episode for the worker.
     """
-    for epoch in sorted(base.unfinished):
-        layer = _Layer.of(episodes, config, base.unfinished[epoch])
-        share = layer.share(rank, worker)
-        if share is not None:
-            yield epoch, share
     whole = plan_share(episodes, config, rank=rank, worker=worker)
-    for epoch in itertools.count(base.next_epoch):
-        yield epoch, whole
+    unfinished = {}
+    for epoch in sorted(base.unfinished):
+        workers = [config.num_workers] * config.world_size
+        layer = _Layer.of(episodes, base.unfinished[epoch], workers)
+        share = layer.share(config, rank, worker)
+        if share is not None:
+            unfinished[epoch] = share
+    return Layers(unfinished, base.next_epoch, whole)
 
 
 def advance(
-    episodes: Episodes, config: PlanConfig, base: Base, *, steps: int, batch_size: int
+    episodes: Episodes, configs: Sequence[PlanConfig], base: Base, *, steps: int, batch_size: int
 ) -> Base:
     """Add what all ranks have delivered since a base, as each process can find out alone.
 
     Args:
         episodes: All selected episodes.
-        config: What was asked of the job in these steps.
+        configs: What was asked of each rank in these steps; they may differ in their workers.
         base: What had been seen before them.
         steps: Batches that each rank has taken.
         batch_size: Items of each batch.
@@ -120,12 +131,13 @@ def advance(
     Returns:
         The base to go on from, with any config.
     """
-    places = list(itertools.product(range(config.world_size), range(config.num_workers)))
+    workers = [config.num_workers for config in configs]
     items = {
         (rank, worker): worker_offset(
-            steps, num_workers=config.num_workers, worker=worker, batch_size=batch_size
+            steps, num_workers=workers[rank], worker=worker, batch_size=batch_size
         )
-        for rank, worker in places
+        for rank in range(len(configs))
+        for worker in range(workers[rank])
     }
     unfinished: dict[int, Bitmap] = {}
     next_epoch = base.next_epoch
@@ -135,13 +147,15 @@ def advance(
         if seen is None:
             if not any(items.values()):
                 break
-            whole = whole or _Layer.of(episodes, config, None)
+            whole = whole or _Layer.of(episodes, None, workers)
             layer, seen = whole, np.zeros(int(episodes.lengths.sum()), dtype=np.bool_)
             next_epoch = epoch + 1
         else:
-            layer, seen = _Layer.of(episodes, config, seen), seen.copy()
-        for place in places:
-            items[place] -= layer.mark(seen, *place, epoch=epoch, items=items[place])
+            layer, seen = _Layer.of(episodes, seen, workers), seen.copy()
+        for place in items:
+            share = layer.share(configs[place[0]], *place) if items[place] else None
+            if share is not None:
+                items[place] -= _mark(seen, share, epoch=epoch, items=items[place])
         if not seen.all():
             unfinished[epoch] = seen
     return Base(unfinished, next_epoch)
@@ -153,33 +167,32 @@ class _Layer:
 
     episodes: Episodes
     """All selected episodes."""
-    config: PlanConfig
-    """What is asked of the job."""
     left: Ragged | None
     """``(e,)`` rows: frames not yet seen; ``None``: all."""
     dealt: list[list[NDArray[np.int64]]]
     """Positions of the episodes of each rank and worker."""
 
     @classmethod
-    def of(cls, episodes: Episodes, config: PlanConfig, seen: Bitmap | None) -> _Layer:
-        """Deal whole episodes so that the frames left are balanced."""
+    def of(cls, episodes: Episodes, seen: Bitmap | None, workers: Sequence[int]) -> _Layer:
+        """Deal whole episodes so that the frames left are balanced over ranks and workers."""
         left = None if seen is None else _frames_left(episodes, seen)
         counts = episodes.lengths if left is None else left.counts
         active = np.flatnonzero(counts)
         dealt = []
-        for part in plan_shards(counts[active], config.world_size):
+        for part, num_workers in zip(
+            plan_shards(counts[active], len(workers)), workers, strict=True
+        ):
             mine = active[part]
-            workers = plan_shards(counts[mine], config.num_workers)
-            dealt.append([mine[worker] for worker in workers])
-        return cls(episodes, config, left, dealt)
+            dealt.append([mine[worker] for worker in plan_shards(counts[mine], num_workers)])
+        return cls(episodes, left, dealt)
 
-    def share(self, rank: int, worker: int) -> Share | None:
+    def share(self, config: PlanConfig, rank: int, worker: int) -> Share | None:
         """Share of one worker, if there is anything left for it."""
         positions = self.dealt[rank][worker]
         if not len(positions):
             return None
         return Share(
-            config=self.config,
+            config=config,
             rank=rank,
             worker=worker,
             positions=positions,
@@ -188,16 +201,15 @@ class _Layer:
             frames=None if self.left is None else self.left.select(positions),
         )
 
-    def mark(self, seen: Bitmap, rank: int, worker: int, *, epoch: int, items: int) -> int:
-        """Mark the first ``items`` that a worker delivers, and say how many there were."""
-        share = self.share(rank, worker) if items else None
-        if share is None:
-            return 0
-        starts = (np.cumsum(self.episodes.lengths) - self.episodes.lengths)[share.positions]
-        order = plan_epoch(share, epoch=epoch)
-        delivered = order.visit_episode[order.visit[:items]]
-        seen[starts[delivered] + order.frame[:items]] = True
-        return len(delivered)
+
+def _mark(seen: Bitmap, share: Share, *, epoch: int, items: int) -> int:
+    """Mark the first ``items`` that a worker delivers, and say how many there were."""
+    lengths = share.selected.lengths
+    starts = (np.cumsum(lengths) - lengths)[share.positions]
+    order = plan_epoch(share, epoch=epoch)
+    delivered = order.visit_episode[order.visit[:items]]
+    seen[starts[delivered] + order.frame[:items]] = True
+    return len(delivered)
 
 
 def _frames_left(episodes: Episodes, seen: Bitmap) -> Ragged:

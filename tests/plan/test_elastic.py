@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lerobot_stream.errors import PlanError
-from lerobot_stream.plan.elastic import Base, advance, new_base, stream_shares
+from lerobot_stream.plan.elastic import Base, advance, new_base, plan_layers
 from lerobot_stream.plan.epoch import plan_epoch
 from lerobot_stream.plan.share import Episodes, PlanConfig, plan_share
 from tests.plan.shares import CONFIG, make_episodes
@@ -26,7 +27,8 @@ Item = tuple[int, int, int]
 class Stretch:
     """Steps of a job between two changes of its size."""
 
-    config: PlanConfig
+    configs: list[PlanConfig]
+    """Of each rank."""
     batch_size: int
     steps: int
 
@@ -34,7 +36,9 @@ class Stretch:
 def stream(
     episodes: Episodes, config: PlanConfig, base: Base, rank: int, worker: int
 ) -> Iterator[Item]:
-    for epoch, share in stream_shares(episodes, config, base, rank=rank, worker=worker):
+    layers = plan_layers(episodes, config, base, rank=rank, worker=worker)
+    for epoch in layers.epochs():
+        share = layers.share(epoch)
         order = plan_epoch(share, epoch=epoch)
         for episode, frame in zip(share.positions[order.episode], order.frame, strict=True):
             yield epoch, int(episode), int(frame)
@@ -42,8 +46,8 @@ def stream(
 
 def delivered(episodes: Episodes, stretch: Stretch, base: Base) -> list[Item]:
     """Items of all ranks, whose loaders ask their workers in turn."""
-    config, items = stretch.config, []
-    for rank in range(config.world_size):
+    items = []
+    for rank, config in enumerate(stretch.configs):
         streams = [
             stream(episodes, config, base, rank, worker) for worker in range(config.num_workers)
         ]
@@ -82,19 +86,21 @@ def jobs(draw: st.DrawFn) -> tuple[Episodes, list[Stretch]]:
             CONFIG,
             strategy=draw(st.sampled_from(["remaining", "round_robin", "clip"])),
             world_size=world_size,
-            num_workers=draw(st.integers(1, len(lengths) // world_size)),
             pool_size=draw(st.integers(1, 4)),
             run_frames=3,
         )
-        stretches.append(Stretch(config, draw(st.integers(1, 5)), draw(st.integers(0, 9))))
+        most = len(lengths) // world_size
+        workers = draw(st.lists(st.integers(1, most), min_size=world_size, max_size=world_size))
+        configs = [replace(config, num_workers=number) for number in workers]
+        stretches.append(Stretch(configs, draw(st.integers(1, 5)), draw(st.integers(0, 9))))
     for stretch in stretches:  # a rank with one long episode has none for its second worker
-        assume(every_worker_has_an_episode(episodes, stretch.config))
+        assume(every_worker_has_an_episode(episodes, stretch.configs))
     return episodes, stretches
 
 
-def every_worker_has_an_episode(episodes: Episodes, config: PlanConfig) -> bool:
+def every_worker_has_an_episode(episodes: Episodes, configs: list[PlanConfig]) -> bool:
     try:
-        for rank in range(config.world_size):
+        for rank, config in enumerate(configs):
             plan_share(episodes, config, rank=rank, worker=0)
     except ValueError:
         return False
@@ -111,20 +117,38 @@ def test_each_frame_comes_once_an_epoch_however_the_job_changes(
         seen += Counter(delivered(episodes, stretch, base))
         base = advance(
             episodes,
-            stretch.config,
+            stretch.configs,
             base,
             steps=stretch.steps,
             batch_size=stretch.batch_size,
         )
         assert not any(bitmap.all() for bitmap in base.unfinished.values())
         assert seen + left_over(episodes, base) == whole_epochs(episodes, base.next_epoch)
+        assert base.num_items(int(episodes.lengths.sum())) == seen.total()
+
+
+@given(jobs(), st.integers(0, 60))
+def test_a_place_is_found_without_walking_there(
+    job: tuple[Episodes, list[Stretch]], offset: int
+) -> None:
+    episodes, (first, *_) = job
+    base = advance(
+        episodes, first.configs, new_base(), steps=first.steps, batch_size=first.batch_size
+    )
+    layers = plan_layers(episodes, first.configs[0], base, rank=0, worker=0)
+    walked = (
+        (epoch, item) for epoch in layers.epochs() for item in range(layers.share(epoch).num_items)
+    )
+    place = next(islice(walked, offset, None))
+    assert layers.locate(offset) == place
+    assert next(layers.epochs(place[0])) == place[0]
 
 
 @given(jobs())
 def test_a_base_survives_json(job: tuple[Episodes, list[Stretch]]) -> None:
     episodes, (stretch, *_) = job
     base = advance(
-        episodes, stretch.config, new_base(3), steps=stretch.steps, batch_size=stretch.batch_size
+        episodes, stretch.configs, new_base(3), steps=stretch.steps, batch_size=stretch.batch_size
     )
     saved = json.loads(json.dumps(base.to_json()))
     again = Base.from_json(saved, num_frames=int(episodes.lengths.sum()))
@@ -133,7 +157,7 @@ def test_a_base_survives_json(job: tuple[Episodes, list[Stretch]]) -> None:
 
 
 def test_no_steps_change_nothing() -> None:
-    base = advance(make_episodes([3, 4]), CONFIG, new_base(5), steps=0, batch_size=8)
+    base = advance(make_episodes([3, 4]), [CONFIG], new_base(5), steps=0, batch_size=8)
     assert base.next_epoch == 5
     assert not base.unfinished
 
@@ -142,8 +166,9 @@ def test_a_new_base_streams_the_usual_shares() -> None:
     episodes = make_episodes([5, 8, 3, 9])
     config = replace(CONFIG, world_size=2)
     share = plan_share(episodes, config, rank=1, worker=0)
-    epoch, found = next(stream_shares(episodes, config, new_base(2), rank=1, worker=0))
-    assert epoch == 2
+    layers = plan_layers(episodes, config, new_base(2), rank=1, worker=0)
+    assert next(layers.epochs()) == 2
+    found = layers.share(2)
     assert found.positions.tolist() == share.positions.tolist()
     assert found.frames is None
 
@@ -162,7 +187,7 @@ def test_a_worker_may_have_nothing_left_of_an_epoch_already_begun() -> None:
 def test_a_whole_epoch_needs_an_episode_for_each_rank() -> None:
     config = replace(CONFIG, world_size=3)
     with pytest.raises(PlanError, match="3 ranks, 2 episodes"):
-        next(stream_shares(make_episodes([4, 4]), config, new_base(), rank=0, worker=0))
+        plan_layers(make_episodes([4, 4]), config, new_base(), rank=0, worker=0)
 
 
 def packed(data: bytes) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.plan.order import Order
-from lerobot_stream.plan.share import Share
+from lerobot_stream.plan.share import PlanConfig, Share
 
 DIGEST_ITEMS = 1000
 """Items of an order that :func:`order_digest` looks at."""
@@ -94,6 +94,14 @@ class PlanKey:
             else:
                 texts.append(f"{name} {_shown(mine)}, now {_shown(other)}")
         return texts
+
+    def config(self) -> PlanConfig:
+        """What was asked of the job, and of its rank.
+
+        Raises:
+            ValueError: No order can be made from it.
+        """
+        return PlanConfig(**{field.name: getattr(self, field.name) for field in fields(PlanConfig)})
 
     def to_json(self) -> dict[str, Any]:
         """Fields by name, as JSON can hold them."""

@@ -7,10 +7,11 @@ from dataclasses import fields
 
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from lerobot_stream.plan.elastic import new_base
 from lerobot_stream.stream.batch import Batch
 from lerobot_stream.stream.config import StreamConfig
 from lerobot_stream.stream.opened import OpenedDataset
-from lerobot_stream.stream.shares import plan_shares
+from lerobot_stream.stream.shares import plan_stream
 from lerobot_stream.stream.stats import StreamStats
 from lerobot_stream.stream.worker import WorkerStream
 
@@ -29,11 +30,13 @@ class CountedBatches(IterableDataset[tuple[Batch, int, StreamStats]]):
         """Start a stream and yield its batches."""
         info = get_worker_info()
         worker, num_workers = (info.id, info.num_workers) if info else (0, 1)
-        share = plan_shares(self._opened, self._config, num_workers=num_workers, worker=worker)
+        layers = plan_stream(
+            self._opened, self._config, new_base(), num_workers=num_workers, worker=worker
+        )
         stream = WorkerStream(
             self._opened,
             self._config,
-            share,
+            layers,
             epoch=0,
             item=0,
             batch_size=self._batch_size,

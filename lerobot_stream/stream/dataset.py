@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
@@ -14,14 +15,17 @@ from lerobot_stream.dataset.holders import data_paths, video_paths
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import CheckpointError
-from lerobot_stream.plan.key import PlanKey, plan_key
+from lerobot_stream.plan.elastic import Bitmap
+from lerobot_stream.plan.key import plan_key
+from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.share import Share
 from lerobot_stream.stream.batch import Batch, single_items
 from lerobot_stream.stream.config import FramesBy, ReadConfig, Strategy, StreamConfig
 from lerobot_stream.stream.device import moved
 from lerobot_stream.stream.opened import OpenedDataset, open_dataset
 from lerobot_stream.stream.position import Place, StreamPosition
-from lerobot_stream.stream.shares import plan_shares
+from lerobot_stream.stream.shares import plan_shares, plan_stream
+from lerobot_stream.stream.state import NEW_RUN, StreamState, next_base
 from lerobot_stream.stream.transform import transformed
 from lerobot_stream.stream.worker import WorkerStream
 
@@ -207,7 +211,10 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
 
         The addresses of this rank's files are looked up here, once for all workers.
         """
-        numbers = self.opened.numbers[self.plan(worker=0, num_workers=1).positions]
+        layers = self._layers(worker=0, num_workers=1)
+        shares = [layers.whole, *layers.unfinished.values()]
+        positions = np.unique(np.concatenate([share.positions for share in shares]))
+        numbers = self.opened.numbers[positions]
         episodes, keys = self.meta.episodes, self.meta.info.video_keys
         paths = [*data_paths(episodes, numbers), *video_paths(episodes, keys, numbers)]
         self.opened.source.resolve(paths)
@@ -241,8 +248,12 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         if batches is not None and batch_size is not None:
             place = replace(place, batches=batches, batch_size=batch_size)
         workers = max(1, num_workers)
-        key = plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch)
-        return {**asdict(place), "num_workers": workers, "plan": key.to_json()}
+        return StreamState(
+            place=place,
+            num_workers=workers,
+            key=plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch),
+            unfinished=self._position.base().unfinished,
+        ).to_json()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Let the next iteration go on where a state was taken.
@@ -254,36 +265,55 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
             CheckpointError: The order would not be the one that was interrupted; every
                 difference is named.
         """
-        try:
-            place = Place(*(int(state[field.name]) for field in fields(Place)))
-            workers = int(state["num_workers"])
-            saved = PlanKey.from_json(state["plan"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(
-                f"the checkpoint holds no position in a stream of this reader ({error!r})",
-                hint="start a new run from its weights with --policy.path",
-            ) from error
+        saved = StreamState.from_json(state)
+        workers = saved.num_workers
         if workers > len(self.opened.numbers):
             raise CheckpointError(
                 f"saved with {workers} workers, {len(self.opened.numbers)} episodes are selected"
             )
-        found = plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch)
-        if differences := saved.difference(found):
+        share = self.plan(worker=0, num_workers=workers)
+        if differences := saved.key.difference(plan_key(share, epoch=saved.place.epoch)):
             raise CheckpointError(
                 "the order differs from the interrupted run's: " + "; ".join(differences),
-                hint="resume with the same data and settings, or start a new run from its weights "
-                "with --policy.path",
+                hint=f"resume with the same data and settings, or {NEW_RUN}",
             )
-        self._position.move(**asdict(place))
+        self._go_on(saved.place, saved.unfinished)
+
+    def load_job_state(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Let the next iteration go on with what a job has left of its epochs.
+
+        The job may have had other ranks, workers, batches and settings: what any of its ranks
+        has seen of an epoch does not come again in it, all else does.
+
+        Args:
+            states: From :meth:`state_dict` of every rank, in order, after equally many batches.
+
+        Raises:
+            CheckpointError: They are not of one job, or of other episodes.
+            ValueError: This stream ends with its epoch.
+        """
+        now = self.plan(worker=0, num_workers=1)
+        saved = [StreamState.from_json(state) for state in states]
+        base = next_base(saved, now.selected, now=plan_key(now))
+        self._go_on(Place(base.next_epoch, 0, 0), base.unfinished)
+
+    def _go_on(self, place: Place, unfinished: Mapping[int, Bitmap]) -> None:
+        if unfinished and not self.config.repeat:
+            raise ValueError("epochs that others began can only be finished with repeat=True")
+        self._position.move(**asdict(place), unfinished=unfinished)
 
     def plan(self, *, worker: int, num_workers: int) -> Share:
-        """What one worker of this rank delivers.
+        """What one worker of this rank delivers of a whole epoch.
 
         Raises:
             PlanError: There are more ranks than episodes, or an episode exceeds the budget.
             ValueError: There are more workers than episodes of this rank.
         """
         return plan_shares(self.opened, self.config, num_workers=num_workers, worker=worker)
+
+    def _layers(self, *, worker: int, num_workers: int) -> Layers:
+        base = self._position.base()
+        return plan_stream(self.opened, self.config, base, num_workers=num_workers, worker=worker)
 
     def _transformed(
         self,
@@ -295,7 +325,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
     ) -> Iterator[Batch]:
         """A worker's batches from the current position on, as they are handed out."""
         start = self._position.start(
-            lambda number: self.plan(worker=number, num_workers=num_workers),
+            lambda number: self._layers(worker=number, num_workers=num_workers),
             worker=worker,
             num_workers=num_workers,
             batch_size=batch_size,
@@ -307,7 +337,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         stream = WorkerStream(
             self.opened,
             self.config,
-            start.share,
+            start.layers,
             epoch=start.epoch,
             item=start.item,
             batch_size=batch_size,
@@ -320,7 +350,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
                 batches,
                 self.image_transforms,
                 cameras=tuple(self.opened.layout.cameras),
-                seed=start.share.config.seed,
+                seed=start.layers.whole.config.seed,
                 epochs=start.epochs(batch_size),
             )
         yield from batches if target is None else moved(batches, target)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 
-from lerobot_stream.plan.offset import finite_worker_offsets, locate, worker_offset
-from lerobot_stream.plan.share import Share
+from lerobot_stream.plan.elastic import Base, Bitmap
+from lerobot_stream.plan.layers import Layers
+from lerobot_stream.plan.offset import finite_worker_offsets, worker_offset
 
 T = TypeVar("T")
 
@@ -19,7 +21,7 @@ class Place:
     """Batches delivered since the start of an epoch."""
 
     epoch: int
-    """The epoch that the stream started with."""
+    """The epoch that the stream started with; after an elastic resume, the first whole one."""
     batches: int
     """Batches of the rank since then."""
     batch_size: int
@@ -30,7 +32,7 @@ class Place:
 class Start:
     """Where one worker begins."""
 
-    share: Share
+    layers: Layers
     """What it delivers."""
     epoch: int
     """First epoch."""
@@ -39,35 +41,73 @@ class Start:
 
     def epochs(self, batch_size: int) -> Iterator[list[int]]:
         """The epoch of each item, batch after batch."""
-        first = self.epoch * self.share.num_items + self.item
+        numbers = self._item_epochs()
         while True:
-            yield [number // self.share.num_items for number in range(first, first + batch_size)]
-            first += batch_size
+            yield list(itertools.islice(numbers, batch_size))
+
+    def _item_epochs(self) -> Iterator[int]:
+        item = self.item
+        for epoch in self.layers.epochs(self.epoch):
+            yield from itertools.repeat(epoch, self.layers.share(epoch).num_items - item)
+            item = 0
 
 
 class StreamPosition:
     """The place at which the next iteration starts.
 
-    It is kept in shared memory, so that the persistent workers of a loader see it move.
+    It is kept in shared memory, so that the persistent workers of a loader see it move. What
+    has been seen of unfinished epochs is not: workers must be started after it is known.
     """
 
     def __init__(self) -> None:
         """Start with epoch 0."""
-        self._shared = torch.zeros(3, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self._shared = torch.zeros(4, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self._delivered = Place(0, 0, 0)
+        self._unfinished: dict[int, Mapping[int, Bitmap]] = {0: {}}
 
-    def move(self, *, epoch: int, batches: int = 0, batch_size: int = 0) -> None:
-        """Let the next iteration start there."""
-        self._shared[:] = torch.tensor([epoch, batches, batch_size])
+    def move(
+        self,
+        *,
+        epoch: int,
+        batches: int = 0,
+        batch_size: int = 0,
+        unfinished: Mapping[int, Bitmap] | None = None,
+    ) -> None:
+        """Let the next iteration start there.
+
+        Args:
+            epoch: The first whole epoch.
+            batches: Batches of the rank since then, or since the unfinished epochs were left.
+            batch_size: Items of each.
+            unfinished: What had been seen of epochs before.
+        """
+        number = 0
+        if unfinished:
+            number = max(self._unfinished) + 1
+            self._unfinished = {0: {}, number: unfinished}
+        self._shared[:] = torch.tensor([epoch, batches, batch_size, number])
         self._delivered = Place(epoch, batches, batch_size)
 
     def place(self) -> Place:
         """Where the last iteration of this process has come to."""
         return self._delivered
 
+    def base(self) -> Base:
+        """What had been seen before the first of the batches that are counted.
+
+        Raises:
+            ValueError: This process was started before that was known.
+        """
+        epoch, _, _, number = map(int, self._shared)
+        if number not in self._unfinished:
+            raise ValueError(
+                "the loader's workers were started before the state was loaded: make a new loader"
+            )
+        return Base(self._unfinished[number], epoch)
+
     def counting(self, batches: Iterator[T], batch_size: int) -> Iterator[T]:
         """Count batches just before they are handed out."""
-        epoch, taken, size = map(int, self._shared)
+        epoch, taken, size, _ = map(int, self._shared)
         taken = taken * size // batch_size
         for batch in batches:
             taken += 1
@@ -76,7 +116,7 @@ class StreamPosition:
 
     def start(
         self,
-        plan: Callable[[int], Share],
+        plan: Callable[[int], Layers],
         *,
         worker: int,
         num_workers: int,
@@ -89,7 +129,7 @@ class StreamPosition:
         whichever share's turn it is.
 
         Args:
-            plan: The share of each worker.
+            plan: What each worker delivers.
             worker: Number of the worker in its loader.
             num_workers: Workers of the loader, 1 without.
             batch_size: Items of a batch, where the position does not say.
@@ -98,7 +138,7 @@ class StreamPosition:
         Returns:
             The start; None where the worker has delivered all.
         """
-        epoch, batches, size = map(int, self._shared)
+        epoch, batches, size, _ = map(int, self._shared)
         size = size or batch_size
         if repeat:
             offsets = [
@@ -106,11 +146,11 @@ class StreamPosition:
                 for number in range(num_workers)
             ]
             turn = min(range(num_workers), key=lambda number: offsets[number])
-            share = plan((worker + turn) % num_workers)
-            ahead, item = locate(share.num_items, offsets[(worker + turn) % num_workers])
-            return Start(share, epoch + ahead, item)
-        shares = [plan(number) for number in range(num_workers)]
-        counts = [share.num_items for share in shares]
+            mine = (worker + turn) % num_workers
+            layers = plan(mine)
+            return Start(layers, *layers.locate(offsets[mine]))
+        of_workers = [plan(number) for number in range(num_workers)]
+        counts = [layers.whole.num_items for layers in of_workers]
         offsets = finite_worker_offsets(batches, num_items=counts, batch_size=size)
         turn = min(
             range(num_workers),
@@ -119,4 +159,4 @@ class StreamPosition:
         mine = (worker + turn) % num_workers
         if offsets[mine] >= counts[mine]:
             return None
-        return Start(shares[mine], epoch, offsets[mine])
+        return Start(of_workers[mine], epoch, offsets[mine])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from lerobot_stream.plan.blocks import look_ahead, plan_blocks
 from lerobot_stream.plan.epoch import plan_epoch
+from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.runs import plan_runs
-from lerobot_stream.plan.share import Share
 from lerobot_stream.plan.unit import Unit
 from lerobot_stream.stream.pipeline import Task
 from lerobot_stream.stream.visit import Visit
@@ -23,7 +24,7 @@ class Schedule:
 
     def __init__(
         self,
-        share: Share,
+        layers: Layers,
         numbers: NDArray[np.int64],
         *,
         epoch: int,
@@ -35,15 +36,15 @@ class Schedule:
         """Plan nothing yet.
 
         Args:
-            share: The worker's share.
-            numbers: ``(e,)`` Row of the episode table of each episode of the share.
+            layers: What the worker delivers.
+            numbers: ``(e,)`` Row of the episode table of each selected episode.
             epoch: First epoch.
             item: First item of that epoch.
             num_epochs: Epochs to run; None for endless.
             batch_size: Items a batch.
             visit_bytes: Exact bytes of (row, first frame, stop frame).
         """
-        self._share = share
+        self._layers = layers
         self._numbers = numbers
         self._epoch = epoch
         self._item = item
@@ -52,7 +53,7 @@ class Schedule:
         self._visit_bytes = visit_bytes
         self._orders: dict[int, Order] = {}
         self._lock = threading.Lock()
-        config = share.config
+        self._config = config = layers.whole.config
         self._block_items = look_ahead(
             decoded_bytes=config.worker_decoded_bytes,
             item_bytes=config.item_bytes,
@@ -64,21 +65,24 @@ class Schedule:
         """Items of all epochs; None if they never end."""
         if self._num_epochs is None:
             return None
-        return self._share.num_items * self._num_epochs - self._item
+        epochs = itertools.islice(self._layers.epochs(self._epoch), self._num_epochs)
+        return sum(self._layers.share(epoch).num_items for epoch in epochs) - self._item
 
     @property
     def block_batches(self) -> int:
         """Batches that are decoded together, so that stopping between them gains nothing."""
-        if self._share.config.strategy == "clip":
+        if self._config.strategy == "clip":
             return 1
         return 2 * self._block_items // self._batch_size
 
     @property
     def open_items(self) -> int:
         """Items ahead of the next one delivered that may be in the making."""
-        if self._share.config.strategy != "clip":
+        if self._config.strategy != "clip":
             return 2 * self._block_items
-        return self._order(self._epoch).spread + self._batch_size
+        begun = [epoch for epoch in self._layers.unfinished if epoch > self._epoch]
+        epochs = {self._epoch, *begun, max(self._epoch, self._layers.next_epoch)}
+        return max(self._order(epoch).spread for epoch in epochs) + self._batch_size
 
     def visits(self) -> Iterator[Visit]:
         """Visits in the order in which :meth:`tasks` first needs them."""
@@ -93,46 +97,46 @@ class Schedule:
             with self._lock:  # fetching is never behind decoding
                 for past in [past for past in self._orders if past < epoch]:
                     del self._orders[past]
-            for unit in self._units(order, item, base):
+            for unit in self._units(epoch, order, item, base):
                 visit = self._visit(epoch, order, unit.visit)
                 yield Task(visit, unit.positions, unit.frames.astype(np.int64), unit.last)
             base += len(order)
 
-    def _units(self, order: Order, item: int, base: int) -> Iterator[Unit]:
+    def _units(self, epoch: int, order: Order, item: int, base: int) -> Iterator[Unit]:
         if order.decode is not None:
             yield from plan_runs(order, start=item, position_base=base)
             return
-        sizes = self._share.episodes.sizes[order.visit_episode]
+        sizes = self._layers.share(epoch).episodes.sizes[order.visit_episode]
         for block in plan_blocks(
             order,
             sizes,
             start=item,
             block_items=self._block_items,
             batch_size=self._batch_size,
-            byte_budget=self._share.config.worker_byte_budget,
+            byte_budget=self._config.worker_byte_budget,
             position_base=base,
         ):
             yield from block.units
 
     def _epochs(self) -> Iterator[tuple[int, Order, int]]:
-        epoch, item = self._epoch, self._item
-        while self._num_epochs is None or epoch < self._epoch + self._num_epochs:
+        item = self._item
+        for epoch in itertools.islice(self._layers.epochs(self._epoch), self._num_epochs):
             yield epoch, self._order(epoch), item
-            epoch, item = epoch + 1, 0
+            item = 0
 
     def _order(self, epoch: int) -> Order:
         with self._lock:
             if epoch not in self._orders:
-                self._orders[epoch] = plan_epoch(self._share, epoch=epoch)
+                self._orders[epoch] = plan_epoch(self._layers.share(epoch), epoch=epoch)
             return self._orders[epoch]
 
     def _visit(self, epoch: int, order: Order, number: int) -> Visit:
-        config = self._share.config
+        share = self._layers.share(epoch)
         position = int(order.visit_episode[number])
-        length = int(self._share.episodes.lengths[position])
-        start = max(0, int(order.visit_start[number]) + config.first_offset)
-        stop = min(length, int(order.visit_stop[number]) + config.last_offset)
-        row = int(self._numbers[position])
+        length = int(share.episodes.lengths[position])
+        start = max(0, int(order.visit_start[number]) + self._config.first_offset)
+        stop = min(length, int(order.visit_stop[number]) + self._config.last_offset)
+        row = int(self._numbers[share.positions[position]])
         return Visit((epoch, number), row, start, stop, self._visit_bytes(row, start, stop))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from lerobot_stream.plan.elastic import Base, plan_layers
+from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.ragged import Ragged
 from lerobot_stream.plan.share import Episodes, PlanConfig, Share, plan_share
 from lerobot_stream.stream.config import StreamConfig
@@ -31,6 +33,31 @@ def plan_shares(
     return plan_share(
         plan_episodes(opened),
         plan_config(opened, config, num_workers=num_workers),
+        rank=config.rank,
+        worker=worker,
+    )
+
+
+def plan_stream(
+    opened: OpenedDataset, config: StreamConfig, base: Base, *, num_workers: int, worker: int
+) -> Layers:
+    """What one worker of the configured rank delivers, behind what has been seen before.
+
+    Args:
+        opened: The open dataset.
+        config: Settings of the stream.
+        base: What has been seen before.
+        num_workers: Workers of the rank that plan on their own.
+        worker: Which of them.
+
+    Raises:
+        PlanError: There are more ranks than episodes, or an episode exceeds the budget.
+        ValueError: There are more workers than episodes of this rank.
+    """
+    return plan_layers(
+        plan_episodes(opened),
+        plan_config(opened, config, num_workers=num_workers),
+        base,
         rank=config.rank,
         worker=worker,
     )

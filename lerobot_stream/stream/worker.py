@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torch.utils.data import get_worker_info
 
-from lerobot_stream.plan.share import Share
+from lerobot_stream.plan.layers import Layers
 from lerobot_stream.stream.batch import Batch
 from lerobot_stream.stream.cache import EpisodeByteCache
 from lerobot_stream.stream.config import StreamConfig
@@ -31,13 +31,13 @@ _SPARE_BATCHES = 4
 
 
 class WorkerStream:
-    """One pass over a worker's share, from any item on. Close it when done."""
+    """One pass over what a worker delivers, from any item on. Close it when done."""
 
     def __init__(
         self,
         opened: OpenedDataset,
         config: StreamConfig,
-        share: Share,
+        layers: Layers,
         *,
         epoch: int,
         item: int,
@@ -50,7 +50,7 @@ class WorkerStream:
         Args:
             opened: The open dataset.
             config: Settings of the stream.
-            share: What this worker delivers.
+            layers: What this worker delivers.
             epoch: First epoch.
             item: First item of that epoch.
             batch_size: Items a batch.
@@ -61,22 +61,22 @@ class WorkerStream:
         self._count_before = replace(self._count)
         reader = EpisodeReader(opened)
         schedule = Schedule(
-            share,
-            opened.numbers[share.positions],
+            layers,
+            opened.numbers,
             epoch=epoch,
             item=item,
             num_epochs=None if config.repeat else 1,
             batch_size=batch_size,
             visit_bytes=reader.visit_bytes,
         )
-        pool = share.pool()
+        pool = layers.pool()
         at_once = max(1, min(config.max_num_shards, pool + config.prefetch_episodes))
         # An episode takes a request for its rows and one for each camera.
         self._fetcher = VisitFetcher(reader, threads=at_once * (1 + reader.num_cameras))
         self.cache = EpisodeByteCache(
             schedule.visits(),
             self._fetcher.fetch,
-            budget_bytes=share.config.worker_byte_budget,
+            budget_bytes=layers.whole.config.worker_byte_budget,
             ahead=max(1, config.prefetch_episodes),
         )
         cameras = max(1, len(opened.layout.cameras))

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from lerobot_stream.plan.elastic import new_base
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
+from lerobot_stream.stream.shares import plan_stream
 from lerobot_stream.stream.stats import StreamStats, WaitClock
 from lerobot_stream.stream.worker import WorkerStream
 from tests.lerobot import Written
@@ -69,9 +71,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 def stream(written: Written, **settings: Any) -> WorkerStream:
     dataset = StreamingLeRobotDataset("a/b", root=written.root, **settings)
-    share = dataset.plan(worker=0, num_workers=1)
+    layers = plan_stream(dataset.opened, dataset.config, new_base(), num_workers=1, worker=0)
     return WorkerStream(
-        dataset.opened, dataset.config, share, epoch=0, item=0, batch_size=8, as_uint8=True
+        dataset.opened, dataset.config, layers, epoch=0, item=0, batch_size=8, as_uint8=True
     )
 
 

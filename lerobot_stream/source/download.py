@@ -19,6 +19,7 @@ from lerobot_stream.source.base import Source
 from lerobot_stream.source.home import lerobot_home
 from lerobot_stream.source.hub import HubSource
 from lerobot_stream.source.local import LocalSource
+from lerobot_stream.source.root import shown
 
 _THREADS = 8
 
@@ -76,4 +77,4 @@ def download_files(source: Source, paths: Collection[str]) -> Source:
 
 
 def _line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return shown(next(iter(str(error).strip().splitlines()), type(error).__name__))

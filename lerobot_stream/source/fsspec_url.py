@@ -20,7 +20,7 @@ from lerobot_stream.source.parts import Parts
 from lerobot_stream.source.paths import is_hidden, leads_outside
 from lerobot_stream.source.patience import Clock, Patience
 from lerobot_stream.source.process import PerProcess
-from lerobot_stream.source.root import without_credentials
+from lerobot_stream.source.root import shown, without_credentials
 from lerobot_stream.span import Span
 
 logger = logging.getLogger(__name__)
@@ -272,7 +272,7 @@ class FsspecSource:
     ) -> SourceError:
         root = self.identity.data_root
         place, kind = path or root, type(fault).__name__
-        said = str(fault).replace(self._url, root)
+        said = shown(str(fault).replace(self._url, root))
         if isinstance(fault, FileNotFoundError):
             return MissingFileError(f"no such file in {root}", path=place)
         scheme = root.partition("://")[0]

@@ -22,6 +22,7 @@ from lerobot_stream.source.bucket import BucketSource
 from lerobot_stream.source.http import HTTP_ERROR
 from lerobot_stream.source.hub import HubSource
 from lerobot_stream.source.published import BRANCH
+from lerobot_stream.source.root import shown
 from lerobot_stream.source.where import host
 
 _DATASET = "dataset"
@@ -177,7 +178,7 @@ def _refusals(thing: str, endpoint: str) -> Iterator[None]:
         cause = error.__cause__ or error  # an upload that fails is only said to have failed
         if isinstance(cause, HfHubHTTPError):
             raise _refusal(cause, thing, name) from error
-        message = f"publishing failed ({type(cause).__name__}: {cause})"
+        message = shown(f"publishing failed ({type(cause).__name__}: {cause})")
         raise SourceError(message, path=thing, hint=_AGAIN) from error
 
 
@@ -200,7 +201,7 @@ def _refusal(error: HfHubHTTPError, thing: str, name: str) -> SourceError:
         message = f"{name} limits the rate of requests (429)"
         return SourceError(message, path=thing, hint=f"wait some minutes, then {_AGAIN}")
     message = f"{name} answered {status}: {error.server_message or error}".splitlines()[0]
-    return SourceError(message, path=thing, hint=_AGAIN)
+    return SourceError(shown(message), path=thing, hint=_AGAIN)
 
 
 def _who() -> str:

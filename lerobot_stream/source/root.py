@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB = "hf://"
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 _CONTAINER_FIRST = ("abfs", "abfss", "wasb", "wasbs")  # CONTAINER@ACCOUNT, not a user
 
 
@@ -65,6 +66,22 @@ def without_credentials(url: str) -> str:
         What may be shown and stored, without a slash at the end.
     """
     return "::".join(_clean(link) for link in url.split("::"))
+
+
+def shown(text: str) -> str:
+    """Take credentials out of every address in a text, such as another library's message.
+
+    Args:
+        text: May name signed addresses, or ones with a password.
+    """
+    return _ADDRESS.sub(_shown_address, text)
+
+
+def _shown_address(match: re.Match[str]) -> str:
+    try:
+        return without_credentials(match[0])
+    except ValueError:  # no address after all, so that no part of it is known to be harmless
+        return f"{match[0].partition('://')[0]}://…"
 
 
 def _clean(link: str) -> str:

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from lerobot_stream.source.root import HubRoot, is_commit, parse_hub_root, without_credentials
+from lerobot_stream.source.root import (
+    HubRoot,
+    is_commit,
+    parse_hub_root,
+    shown,
+    without_credentials,
+)
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 
@@ -53,6 +59,20 @@ def test_what_is_no_root_on_the_hub_is_refused(root: str) -> None:
 )
 def test_no_credentials_are_left_in_an_address(url: str, expected: str) -> None:
     assert without_credentials(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("410 Gone for url 'https://h/a?Signature=s'", "410 Gone for url 'https://h/a'"),
+        ("s3://K:S@box/a, then http://h:1/b?t=s#f", "s3://box/a, then http://h:1/b"),
+        ("s3://box: access is denied", "s3://box: access is denied"),
+        ("http://[1:2/a?t=s", "http://…"),
+        ("no address: a=b?c", "no address: a=b?c"),
+    ],
+)
+def test_no_credentials_are_left_in_a_message(text: str, expected: str) -> None:
+    assert shown(text) == expected
 
 
 @pytest.mark.parametrize("text", ["main", "v3.0", COMMIT[:39], COMMIT.upper(), COMMIT + "0"])

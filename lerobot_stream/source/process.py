@@ -18,19 +18,18 @@ class PerProcess(Generic[T]):
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        self._held: tuple[int, T] | None = None
+        self._held: dict[int, T] = {}  # by process, as a forked one has its parent's, too
 
     def get(self) -> T:
-        """Return this process's thing."""
-        held = self._held
-        if held is None or held[0] != os.getpid():
-            held = self._held = (os.getpid(), self._make())
-        return held[1]
+        """Return this process's thing, the same to all threads."""
+        held = self._held.get(os.getpid())
+        # A lock would be copied by a fork, perhaps held. This is as good: of several threads
+        # that make the thing at once, what one made is kept.
+        return self._held.setdefault(os.getpid(), self._make()) if held is None else held
 
     def drop(self) -> T | None:
         """Forget the thing; return it if this process had one."""
-        held, self._held = self._held, None
-        return held[1] if held is not None and held[0] == os.getpid() else None
+        return self._held.pop(os.getpid(), None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_make": self._make, "_held": None}
+        return {"_make": self._make, "_held": {}}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import Pool
 
 import pytest
@@ -90,3 +92,16 @@ def test_what_belongs_to_a_process_is_made_once() -> None:
     assert held.drop() is first
     assert held.drop() is None
     assert held.get() is not first
+
+
+def test_threads_that_ask_at_once_get_the_same() -> None:
+    together = threading.Barrier(2)
+
+    def make() -> object:
+        together.wait()
+        return object()
+
+    held = PerProcess(make)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda _: held.get(), range(2))
+    assert first is second

@@ -10,7 +10,6 @@ from pathlib import Path
 from lerobot_stream.errors import (
     AccessError,
     FormatError,
-    MissingFileError,
     SidecarError,
     StreamError,
 )
@@ -28,7 +27,8 @@ from lerobot_stream.sidecar.members import (
     text_to_bytes,
 )
 from lerobot_stream.sidecar.schema import MANIFEST, MAX_MANIFEST_BYTES
-from lerobot_stream.source.base import FileInfo, Source
+from lerobot_stream.source.base import Source
+from lerobot_stream.source.listing import find_file
 
 DEFAULT_WORKERS = 8
 """Files read at once."""
@@ -97,7 +97,7 @@ def build_sidecar(
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with Spool(output.parent) as spool:
-            job = _Job(source, files, spool, max_probe_bytes)
+            job = _Job(source, spool, max_probe_bytes)
             movies = _read_all(job, wanted, workers, progress)
             header = SidecarHeader(
                 source.identity, source_fingerprints(files, wanted), movies, subset
@@ -114,18 +114,14 @@ class _Job:
     """What every file's reading needs."""
 
     source: Source
-    files: Mapping[str, FileInfo]
     spool: Spool
     max_probe_bytes: int
 
     def read(self, number: int, path: str) -> Movie:
         """Index one file; its arrays go to the spool."""
-        info = self.files.get(path)
-        if info is None:
-            raise MissingFileError("no such file in the dataset", path=path)
         index = read_mp4_index(
             lambda span: self.source.read(path, span),
-            file_size=info.size,
+            file_size=find_file(self.source, path).size,
             path=path,
             max_probe_bytes=self.max_probe_bytes,
         )

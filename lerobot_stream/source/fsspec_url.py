@@ -16,8 +16,9 @@ from fsspec.core import url_to_fs
 from lerobot_stream.errors import AccessError, MissingFileError, SourceError, StreamError
 from lerobot_stream.source.base import FileInfo, Identity, RequestCount
 from lerobot_stream.source.http import CONNECTIONS
+from lerobot_stream.source.listing import find_span
 from lerobot_stream.source.parts import Parts
-from lerobot_stream.source.paths import is_hidden, leads_outside
+from lerobot_stream.source.paths import is_hidden
 from lerobot_stream.source.patience import Clock, Patience
 from lerobot_stream.source.process import PerProcess
 from lerobot_stream.source.root import shown, without_credentials
@@ -131,15 +132,7 @@ class FsspecSource:
             SourceError: The path leads outside the root, the bytes are not all there, the file
                 has changed since the listing, or the file system does not give them.
         """
-        if leads_outside(path):
-            raise SourceError("the path leads outside the dataset", path=path)
-        info = self.list_files().get(path)
-        if info is None:
-            raise MissingFileError(f"no such file in {self.identity.data_root}", path=path)
-        if span.stop > info.size:
-            found = max(0, info.size - span.start)
-            message = f"wanted {len(span)} bytes at {span.start}, got {found}"
-            raise SourceError(message, path=path)
+        info = find_span(self, path, span)
         if not len(span):
             return b""
         return self._parts.fetch(span, partial(self._read_part, path, info))

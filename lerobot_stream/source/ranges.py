@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lerobot_stream.errors import MissingFileError
 from lerobot_stream.source.base import Source
+from lerobot_stream.source.listing import find_file
 from lerobot_stream.span import Span, coalesce
 
 if TYPE_CHECKING:
@@ -57,20 +57,7 @@ def read_file(source: Source, path: str) -> bytes:
     Raises:
         MissingFileError: There is no such file.
     """
-    return source.read(path, Span(0, file_size(source, path)))
-
-
-def file_size(source: Source, path: str) -> int:
-    """Look up the size of a file in the listing.
-
-    Raises:
-        MissingFileError: There is no such file.
-    """
-    info = source.list_files().get(path)
-    if info is None:
-        where = source.identity.data_root
-        raise MissingFileError(f"no such file in {where}", path=path)
-    return info.size
+    return source.read(path, Span(0, find_file(source, path).size))
 
 
 class SourceFile(io.RawIOBase):
@@ -91,7 +78,7 @@ class SourceFile(io.RawIOBase):
         super().__init__()
         self.path = path
         self._source = source
-        self._size = file_size(source, path)
+        self._size = find_file(source, path).size
         self._position = 0
         self._starts: list[int] = []  # ascending, beside _kept
         self._kept: list[bytes] = []

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any
 from urllib.parse import urljoin
 
-from lerobot_stream.errors import MissingFileError, SourceError
+from lerobot_stream.errors import SourceError
 from lerobot_stream.source.base import FileInfo, Identity
 from lerobot_stream.source.http import HttpClient, Reply
+from lerobot_stream.source.listing import find_file, find_span
 from lerobot_stream.source.parts import Parts
-from lerobot_stream.source.paths import is_hidden, leads_outside
+from lerobot_stream.source.paths import is_hidden
 from lerobot_stream.source.process import PerProcess
 from lerobot_stream.source.refusal import Subject, changed, refused_by_hub, refused_by_store
 from lerobot_stream.source.verdict import Judgement, Verdict, strong_etag
@@ -88,13 +89,7 @@ class RemoteSource(ABC):
             SourceError: The path leads outside the root, the bytes are not all there, the file
                 has changed since the listing, or the server does not give them.
         """
-        if leads_outside(path):
-            raise SourceError("the path leads outside the dataset", path=path)
-        info = self._info(path)
-        if span.stop > info.size:
-            found = max(0, info.size - span.start)
-            message = f"wanted {len(span)} bytes at {span.start}, got {found}"
-            raise SourceError(message, path=path)
+        info = find_span(self, path, span)
         if not len(span):
             return b""
         return self._parts.fetch(span, partial(self._read_part, path, info))
@@ -108,7 +103,7 @@ class RemoteSource(ABC):
             MissingFileError: There is no such file.
             SourceError: The Hub does not say where one is.
         """
-        self._parts.map(lambda path: self._address(path, self._info(path)), list(paths))
+        self._parts.map(lambda path: self._address(path, find_file(self, path)), list(paths))
 
     def close(self) -> None:
         """End the threads of this source; the session is huggingface_hub's own and stays."""
@@ -123,12 +118,6 @@ class RemoteSource(ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.count = self._client.count
-
-    def _info(self, path: str) -> FileInfo:
-        info = self.list_files().get(path)
-        if info is None:
-            raise MissingFileError(f"no such file in {self.identity.data_root}", path=path)
-        return info
 
     def _read_part(self, path: str, info: FileInfo, span: Span) -> bytes:
         subject = replace(self._subject, path=path)

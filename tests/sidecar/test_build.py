@@ -132,7 +132,7 @@ def test_all_failures_are_listed_and_nothing_is_installed(
     failures = dict(caught.value.failures)
     assert list(failures) == [f"videos/{n}.mp4" for n in ("away", "lfs", "none", "torn")]
     assert failures["videos/away.mp4"] == "host: gone"
-    assert failures["videos/none.mp4"] == "no such file in the dataset"
+    assert failures["videos/none.mp4"] == f"no such file in {PINNED.data_root}"
     assert caught.value.__notes__ == [f"{path}: {reason}" for path, reason in failures.items()]
     assert [path.name for path in tmp_path.iterdir()] == ["s.npz"]
     assert output.read_bytes() == b"before"

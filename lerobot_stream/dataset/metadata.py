@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable, read_episodes
 from lerobot_stream.dataset.info import Info, parse_info
-from lerobot_stream.dataset.parquet import read_footer
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.tasks import read_tasks
 from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.source.base import Source
-from lerobot_stream.source.ranges import SourceFile, read_file
+from lerobot_stream.source.ranges import read_file
 
 logger = logging.getLogger(__name__)
-
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +34,11 @@ class DatasetMetadata:
     """Statistics by feature and name."""
 
 
-def read_metadata(source: Source, *, count_rows: bool = False) -> DatasetMetadata:
+def read_metadata(source: Source) -> DatasetMetadata:
     """Read all metadata; counts that disagree are logged as warnings.
 
     Args:
         source: Where the dataset is read from.
-        count_rows: Also read the footer of each data file, to count rows.
 
     Raises:
         MissingFileError: There is no dataset here.
@@ -53,56 +47,19 @@ def read_metadata(source: Source, *, count_rows: bool = False) -> DatasetMetadat
     """
     info = parse_info(read_file(source, INFO_PATH))
     episodes = read_episodes(source, info)
-    data_rows = read_row_count(source, episodes) if count_rows else None
-    for difference in count_differences(info, episodes, data_rows):
-        logger.warning("%s", difference)
+    _warn_of_counts(info, episodes)
     return DatasetMetadata(info, episodes, read_tasks(source), read_stats(source))
 
 
-def read_row_count(source: Source, episodes: EpisodeTable) -> int:
-    """Count the rows of all data files that the episode table points to.
-
-    Args:
-        source: Where the dataset is read from.
-        episodes: The episodes.
-    """
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return sum(pool.map(_count_rows, repeat(source), episodes.data_paths))
-
-
-def _count_rows(source: Source, path: str) -> int:
-    with SourceFile(source, path) as file:
-        return read_footer(file).num_rows
-
-
-def count_differences(info: Info, episodes: EpisodeTable, data_rows: int | None) -> list[str]:
-    """Compare what info.json, the episode table and the data files count.
-
-    Args:
-        info: What info.json says.
-        episodes: The episodes.
-        data_rows: Rows of the data files; None where they were not counted.
-
-    Returns:
-        One sentence for each difference.
-    """
-    num_frames = int(episodes.length.sum())
-    differences = []
-    if info.total_episodes != len(episodes):
-        differences.append(
-            f"{INFO_PATH} promises {info.total_episodes} episodes, "
-            f"the episode table has {len(episodes)}"
-        )
-    if info.total_frames != num_frames:
-        differences.append(
-            f"{INFO_PATH} promises {info.total_frames} frames, "
-            f"the episodes of the table have {num_frames}"
-        )
-    if data_rows is not None and data_rows != num_frames:
-        differences.append(
-            f"the data files have {data_rows} rows, the episodes of the table {num_frames}"
-        )
-    return differences
+def _warn_of_counts(info: Info, episodes: EpisodeTable) -> None:
+    for what, promised, found in (
+        ("episodes", info.total_episodes, len(episodes)),
+        ("frames", info.total_frames, episodes.length.sum()),
+    ):
+        if promised != found:
+            logger.warning(
+                "%s promises %d %s, the episode table has %d", INFO_PATH, promised, what, found
+            )
 
 
 def select_episodes(

@@ -42,11 +42,6 @@ class Footer:
         """Row groups in the file."""
         return int(self.metadata.num_row_groups)
 
-    @property
-    def num_rows(self) -> int:
-        """Rows in the file."""
-        return int(self.metadata.num_rows)
-
     def projected(self, columns: Sequence[str]) -> list[int]:
         """Return the numbers of the leaves that reading some columns touches.
 

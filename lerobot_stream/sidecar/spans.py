@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.errors import DatasetError, FormatError, MissingFileError
+from lerobot_stream.errors import FormatError, MissingFileError
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.mp4.mux import mini_mp4_sizes
 from lerobot_stream.mp4.select import Presentation, byte_spans, present, select_samples
@@ -41,18 +41,10 @@ class SpanProblem:
     hint: str
     """What to do about it."""
 
-    @property
-    def place(self) -> str:
-        """Episode and camera."""
-        return f"episode {self.episode}, {self.video_key}"
-
     def __str__(self) -> str:
         """File, episode, camera, and what is wrong."""
-        return ": ".join(part for part in (self.path, self.place, self.message) if part)
-
-    def to_error(self) -> DatasetError:
-        """The problem as an error to raise."""
-        return DatasetError(self.message, path=self.path or None, where=self.place, hint=self.hint)
+        place = f"episode {self.episode}, {self.video_key}"
+        return ": ".join(part for part in (self.path, place, self.message) if part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,24 +96,6 @@ class Spans:
         """Frames of one episode at which one camera can start clean."""
         cell = number * len(self.video_keys) + camera
         return self.entry_frame[self.entry_start[cell] : self.entry_start[cell + 1]]
-
-
-def frame_times(
-    index: Mp4Index, presentation: Presentation, first: int, length: int
-) -> NDArray[np.float64]:
-    """Seconds of the video file at which an episode's frames are presented.
-
-    Args:
-        index: The file's sample table.
-        presentation: Its order.
-        first: Frame number of the episode's first frame.
-        length: Frames of the episode.
-
-    Returns:
-        ``(length,)`` To be compared with ``from_timestamp`` plus the rows' ``timestamp``.
-    """
-    time_s: NDArray[np.float64] = index.pts_s[presentation.order[first : first + length]]
-    return time_s
 
 
 def plan_spans(

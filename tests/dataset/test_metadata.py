@@ -9,12 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lerobot_stream.dataset.episodes import EpisodeTable
-from lerobot_stream.dataset.metadata import (
-    count_differences,
-    read_metadata,
-    read_row_count,
-    select_episodes,
-)
+from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.errors import DatasetError, MissingFileError
 from lerobot_stream.source.local import LocalSource
 from tests.lerobot import edit_info, write_dataset
@@ -33,7 +28,7 @@ def test_metadata_is_everything_but_rows_and_videos(tmp_path: Path) -> None:
     assert metadata.stats["index"]["max"].tolist() == [6]
 
 
-def test_no_data_file_is_touched_unless_rows_are_to_be_counted(tmp_path: Path) -> None:
+def test_no_data_file_is_touched(tmp_path: Path) -> None:
     write_dataset(tmp_path, lengths=[3, 4])
     (tmp_path / "data/chunk-000/file-000.parquet").write_bytes(b"torn")
     read_metadata(open_local(tmp_path))
@@ -55,20 +50,19 @@ def test_an_empty_recording_is_metadata_of_no_episodes(tmp_path: Path) -> None:
     write_dataset(tmp_path, lengths=[], tasks=[])
     (tmp_path / "meta/stats.json").unlink()
     (tmp_path / "meta/tasks.parquet").unlink()
-    metadata = read_metadata(open_local(tmp_path), count_rows=True)
+    metadata = read_metadata(open_local(tmp_path))
     assert len(metadata.episodes) == 0
     assert (metadata.tasks, metadata.stats) == ({}, {})
 
 
-# the three counts
+# the counts
 
 
 def test_counts_that_agree_are_silent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_dataset(tmp_path, lengths=[3, 4, 5])
     with caplog.at_level(logging.WARNING):
-        metadata = read_metadata(open_local(tmp_path), count_rows=True)
+        read_metadata(open_local(tmp_path))
     assert not caplog.records
-    assert read_row_count(open_local(tmp_path), metadata.episodes) == 12
 
 
 def test_counts_that_disagree_are_warned_about(
@@ -80,17 +74,8 @@ def test_counts_that_disagree_are_warned_about(
         read_metadata(open_local(tmp_path))
     assert [record.message for record in caplog.records] == [
         "meta/info.json promises 105 episodes, the episode table has 2",
-        "meta/info.json promises 27623 frames, the episodes of the table have 7",
+        "meta/info.json promises 27623 frames, the episode table has 7",
     ]
-
-
-def test_rows_beside_the_episodes_are_a_difference(tmp_path: Path) -> None:
-    write_dataset(tmp_path, lengths=[3, 4])
-    metadata = read_metadata(open_local(tmp_path))
-    assert count_differences(metadata.info, metadata.episodes, 9) == [
-        "the data files have 9 rows, the episodes of the table 7"
-    ]
-    assert count_differences(metadata.info, metadata.episodes, None) == []
 
 
 # the choice of episodes

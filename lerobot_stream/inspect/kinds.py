@@ -30,7 +30,9 @@ _RECORD_AGAIN = "fetch the file again, or exclude its episodes"
 _STATISTICS = "compute the statistics again; normalisation is wrong until then"
 
 # the episode table
-TABLE_ABSENT = Kind("table-absent", "error", "there is no episode table")
+TABLE_ABSENT = Kind(
+    "table-absent", "error", "there is no episode table", "fetch the folder meta/episodes"
+)
 TABLE_FILE = Kind(
     "table-file", "error", "a file of the episode table cannot be read", "fetch the file again"
 )

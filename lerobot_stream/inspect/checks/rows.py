@@ -47,7 +47,7 @@ def check_row_places(files: RowFiles, table: EpisodeTable) -> Iterator[Finding]:
         others = [files.paths[i] for i in elsewhere.tolist()]
         yield _misplaced(files, table, row, int(here[row]), others)
     yield from _unlisted(files, known)
-    total = int(files.held_rows[np.isin(files.held_file, pointed)].sum())
+    total = int(files.held_rows[known].sum())
     frames = int(table.length.sum())
     if (pointed[:-1] >= 0).all() and total != frames:
         yield Finding(

@@ -15,7 +15,7 @@ from lerobot_stream.dataset.holders import data_paths, video_paths
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import CheckpointError
-from lerobot_stream.plan.elastic import Bitmap
+from lerobot_stream.plan.elastic import Base, Bitmap
 from lerobot_stream.plan.key import plan_key
 from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.share import Share
@@ -175,6 +175,11 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         """The dataset's features."""
         return self.meta.info.features
 
+    @property
+    def base(self) -> Base:
+        """What all ranks had seen before the first of the batches that are counted now."""
+        return self._position.base()
+
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that the next iteration starts with, also in persistent workers.
 
@@ -252,7 +257,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
             place=place,
             num_workers=workers,
             key=plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch),
-            unfinished=self._position.base().unfinished,
+            unfinished=self.base.unfinished,
         ).to_json()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -275,7 +280,8 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         if differences := saved.key.difference(plan_key(share, epoch=saved.place.epoch)):
             raise CheckpointError(
                 "the order differs from the interrupted run's: " + "; ".join(differences),
-                hint=f"resume with the same data and settings, or {NEW_RUN}",
+                hint="resume with the same data and settings, plan what is left of the epoch anew "
+                f"with --resume_elastic=true, or {NEW_RUN}",
             )
         self._go_on(saved.place, saved.unfinished)
 
@@ -312,8 +318,9 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         return plan_shares(self.opened, self.config, num_workers=num_workers, worker=worker)
 
     def _layers(self, *, worker: int, num_workers: int) -> Layers:
-        base = self._position.base()
-        return plan_stream(self.opened, self.config, base, num_workers=num_workers, worker=worker)
+        return plan_stream(
+            self.opened, self.config, self.base, num_workers=num_workers, worker=worker
+        )
 
     def _transformed(
         self,

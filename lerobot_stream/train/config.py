@@ -144,6 +144,11 @@ class TrainConfig:
     )
     job_name: str | None = setting(None, help="Name of the run; the policy's type if not given.")
     resume: bool = setting(False, help="Continue the run of --config_path.")
+    resume_elastic: bool = setting(
+        False,
+        help="Resume with other ranks, workers or batches: what is left of the epoch is planned "
+        "anew, and each frame is still seen once.",
+    )
     config_path: str | None = setting(
         None, help="A train_config.json whose settings are the defaults."
     )
@@ -212,6 +217,8 @@ class TrainConfig:
         check_policy(self.policy)
         if self.resume and self.config_path is None:
             raise ValueError("--resume=true needs --config_path=…/train_config.json")
+        if self.resume_elastic and not self.resume:
+            raise ValueError("--resume_elastic=true needs --resume=true")
         try:
             parse_transforms(self.dataset.image_transforms.tfs)
         except ValueError as error:

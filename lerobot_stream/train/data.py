@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,11 @@ from lerobot_stream.stream.transform import Transform, item_seed
 from lerobot_stream.train.loader import LoaderSettings, make_loader
 from lerobot_stream.train.map_order import Number, endless_batches
 from lerobot_stream.train.policies.base import Batch
+
+ELASTIC_OR_NEW = (
+    "plan what is left of the epoch anew with --resume_elastic=true, or start a new run from its "
+    "weights with --policy.path"
+)
 
 
 class Data(Protocol):
@@ -31,11 +36,27 @@ class Data(Protocol):
         """Their episodes."""
         ...
 
+    @property
+    def num_items(self) -> int:
+        """Items that all ranks together have taken."""
+        ...
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Start where a state was taken, before the first batch is asked for.
 
         Raises:
             CheckpointError: The batches would not be those of the interrupted run.
+        """
+        ...
+
+    def restore_job(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Start with what is left of the epochs of a job with other ranks or batches.
+
+        Args:
+            states: One of each of its ranks.
+
+        Raises:
+            CheckpointError: It is not known what that job has left of these episodes.
         """
         ...
 
@@ -75,19 +96,35 @@ class StreamedData:
         self._loader = loader
         self._taken = 0
 
+    @property
+    def num_items(self) -> int:
+        """See :class:`Data`."""
+        since = self._taken * self._batch_size * self.dataset.config.world_size
+        return self.dataset.base.num_items(self.num_frames) + since
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """See :class:`Data`."""
         if state.get("reader") != "stream":
             raise _other_reader("streaming=true", state)
         if state["batch_size"] != self._batch_size:
             raise CheckpointError(
-                f"saved with --batch_size={state['batch_size']}, now {self._batch_size}"
+                f"saved with --batch_size={state['batch_size']}, now {self._batch_size}",
+                hint=ELASTIC_OR_NEW,
             )
         workers = max(1, self._loader.num_workers)
         if state["num_workers"] != workers:
-            raise CheckpointError(f"saved with {state['num_workers']} workers, now {workers}")
+            raise CheckpointError(
+                f"saved with {state['num_workers']} workers, now {workers}", hint=ELASTIC_OR_NEW
+            )
         self.dataset.load_state_dict(state)
         self._taken = int(state["batches"])
+
+    def restore_job(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """See :class:`Data`."""
+        for state in states:
+            if state.get("reader") != "stream":
+                raise _other_reader("streaming=true", state)
+        self.dataset.load_job_state(states)
 
     def __iter__(self) -> Generator[Batch]:
         """See :class:`Data`."""
@@ -170,18 +207,37 @@ class MapData:
         )
         self._device = device
         self._loader = loader
+        self._before = 0
         self._taken = 0
+
+    @property
+    def num_items(self) -> int:
+        """See :class:`Data`."""
+        return self._before + self._taken * self._key.batch_size * self._key.world_size
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """See :class:`Data`."""
+        self._check(state, tuple(asdict(self._key)))
+        self._before = int(state.get("before", 0))
+        self._taken = int(state["batches"])
+
+    def restore_job(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """See :class:`Data`."""
+        first = states[0]
+        self._check(first, ("seed", "num_frames", "num_episodes"))
+        key = MapKey(**first["key"])
+        taken = int(first["batches"]) * key.batch_size * key.world_size
+        self._before = int(first.get("before", 0)) + taken
+
+    def _check(self, state: Mapping[str, Any], names: Sequence[str]) -> None:
         if state.get("reader") != "map":
             raise _other_reader("streaming=false", state)
-        for name, value in asdict(self._key).items():
-            if state["key"][name] != value:
+        for name in names:
+            saved, now = state["key"][name], getattr(self._key, name)
+            if saved != now:
                 raise CheckpointError(
-                    f"saved with {name.replace('_', ' ')} {state['key'][name]}, now {value}"
+                    f"saved with {name.replace('_', ' ')} {saved}, now {now}", hint=ELASTIC_OR_NEW
                 )
-        self._taken = int(state["batches"])
 
     def __iter__(self) -> Generator[Batch]:
         """See :class:`Data`."""
@@ -192,7 +248,7 @@ class MapData:
             rank=key.rank,
             world_size=key.world_size,
             batch_size=key.batch_size,
-            start=self._taken,
+            start=self.num_items,
         )
         loader: DataLoader[Batch] = make_loader(
             self._items, self._loader, device=self._device, numbers=numbers
@@ -203,7 +259,12 @@ class MapData:
 
     def state(self) -> dict[str, Any]:
         """See :class:`Data`."""
-        return {"reader": "map", "batches": self._taken, "key": asdict(self._key)}
+        return {
+            "reader": "map",
+            "before": self._before,
+            "batches": self._taken,
+            "key": asdict(self._key),
+        }
 
 
 class NumberedItems(Dataset[dict[str, Any]]):

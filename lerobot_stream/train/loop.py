@@ -55,6 +55,7 @@ def _loop(run: Run, ranks: Ranks, log: RunLog, stop: StopRequest) -> Path:
     saved = run.folder / CHECKPOINTS / step_name(run.step, config.steps)
     meter = Meter(
         step=run.step,
+        items=run.data.num_items,
         items_per_step=config.batch_size * accumulated * ranks.world_size,
         num_frames=run.data.num_frames,
         ranks=ranks,

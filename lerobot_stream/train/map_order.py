@@ -27,13 +27,13 @@ def endless_batches(
         rank: This process.
         world_size: Processes that share the order.
         batch_size: Items a batch; batches are full and may straddle an epoch's end.
-        start: Batches of this rank to leave out.
+        start: Items to leave out, over all ranks.
 
     Yields:
         The items of each batch, with the epoch they belong to.
     """
     epoch, order = -1, np.zeros(0, dtype=np.int64)
-    place = start * batch_size * world_size + rank
+    place = start + rank
     while True:
         batch: list[Number] = []
         for _ in range(batch_size):

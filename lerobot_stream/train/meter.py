@@ -15,11 +15,14 @@ from lerobot_stream.train.distributed import Ranks
 class Meter:
     """Collects without waiting for the device; :meth:`take` is where numbers are read."""
 
-    def __init__(self, *, step: int, items_per_step: int, num_frames: int, ranks: Ranks) -> None:
+    def __init__(
+        self, *, step: int, items: int, items_per_step: int, num_frames: int, ranks: Ranks
+    ) -> None:
         """Begin to measure.
 
         Args:
             step: Steps made before.
+            items: Items of those steps, over all ranks.
             items_per_step: Items of a step, over all ranks.
             num_frames: Frames of an epoch, over all ranks.
             ranks: All of them take part in :meth:`take`.
@@ -28,7 +31,7 @@ class Meter:
         self._num_frames = num_frames
         self._ranks = ranks
         self._values: dict[str, list[Tensor]] = {}
-        self._reset(step)
+        self._reset(step, items)
 
     def add(self, **values: Tensor) -> None:
         """Note scalars of this rank, as they are on the device."""
@@ -62,7 +65,7 @@ class Meter:
         metrics = dict(zip(names, summed.tolist(), strict=True))
         elapsed_s = max(time.perf_counter() - self._start_s, 1e-9)
         made = step - self._first_step
-        items = step * self._items_per_step
+        items = self._first_item + made * self._items_per_step
         metrics |= {
             "items": items,
             "epoch": items / self._num_frames,
@@ -71,11 +74,12 @@ class Meter:
             "data_wait_share": min(1.0, self._waited_s / elapsed_s),
             "eta_s": (steps - step) * elapsed_s / max(1, made),
         }
-        self._reset(step)
+        self._reset(step, items)
         return metrics
 
-    def _reset(self, step: int) -> None:
+    def _reset(self, step: int, items: int) -> None:
         self._values.clear()
         self._first_step = step
+        self._first_item = items
         self._waited_s = 0.0
         self._start_s = time.perf_counter()

@@ -18,7 +18,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.train.checkpoint import TRAIN_CONFIG, TRAINING_STATE
 from lerobot_stream.train.config import TrainConfig, write_config
-from lerobot_stream.train.data import Data
+from lerobot_stream.train.data import ELASTIC_OR_NEW, Data
 from lerobot_stream.train.distributed import Ranks
 from lerobot_stream.train.open_data import (
     Header,
@@ -109,10 +109,10 @@ def start_run(resolved: Resolved, ranks: Ranks, *, explicit: frozenset[str]) -> 
     if state is not None:
         _restore(run, state, ranks, explicit=explicit)
     run.model = _share(setup, ranks).train()
-    if state is not None and len(state.rng) == ranks.world_size:
+    if state is not None and ranks.rank < len(state.rng):
         restore_rng(state.rng[ranks.rank])
-    else:  # each rank its own noise
-        seed_everything(None if config.seed is None else config.seed + ranks.rank)
+    else:  # each rank its own noise, and a later one not that of the first steps
+        seed_everything(None if config.seed is None else config.seed + ranks.rank + run.step)
     return run
 
 
@@ -126,13 +126,16 @@ def take_state(run: Run, ranks: Ranks) -> TrainingState | None:
     Returns:
         The state, on rank 0; None elsewhere.
     """
-    parts = ranks.gather((run.data.state(), rng_state()))
+    stream = run.data.state()
+    base = stream.pop("base", None)  # large, and the same on all ranks
+    parts = ranks.gather((stream, rng_state()))
     if not ranks.is_first:
         return None
     scaler = run.precision.scaler.state_dict()
     return TrainingState(
         step=run.step,
-        stream=[stream for stream, _ in parts],
+        stream=[of_rank for of_rank, _ in parts],
+        base=base,
         rng=[generators for _, generators in parts],
         optimizer=run.optimizer.state_dict(),
         scheduler=None if run.scheduler is None else run.scheduler.state_dict(),
@@ -152,7 +155,7 @@ def write_run(run: Run, state: TrainingState, policy_folder: Path, state_folder:
     """
     weights = run.setup.policy.state_dict() if run.mean is None else run.mean.weights
     run.setup.save(policy_folder, weights)
-    config = replace(run.config, resume=False, config_path=None)
+    config = replace(run.config, resume=False, resume_elastic=False, config_path=None)
     write_config(config, policy_folder / TRAIN_CONFIG)
     write_state(state_folder, state)
 
@@ -170,12 +173,17 @@ def _request(resolved: Resolved, header: Header, ranks: Ranks) -> PolicyRequest:
 
 
 def _restore(run: Run, state: TrainingState, ranks: Ranks, *, explicit: frozenset[str]) -> None:
-    if len(state.stream) != ranks.world_size:
+    base = {} if state.base is None else {"base": state.base}
+    if run.config.resume_elastic:
+        run.data.restore_job([{**stream, **base} for stream in state.stream])
+    elif len(state.stream) != ranks.world_size:
         raise CheckpointError(
             f"saved by {len(state.stream)} ranks, now there are {ranks.world_size}",
-            hint="resume with as many, or start a new run from its weights with --policy.path",
+            hint=f"resume with as many, or {ELASTIC_OR_NEW}",
         )
-    run.data.restore(_with_seed(state.stream[ranks.rank], run.config, explicit))
+    else:
+        stream = {**state.stream[ranks.rank], **base}
+        run.data.restore(_with_seed(stream, run.config, explicit))
     run.step = state.step
     if run.mean is not None:
         run.mean.load(run.setup.policy.state_dict())

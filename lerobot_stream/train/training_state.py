@@ -32,6 +32,9 @@ class TrainingState:
     """Steps made."""
     stream: Sequence[Mapping[str, Any]]
     """Place in the data, of each rank."""
+    base: Mapping[str, Any] | None = None
+    """What all ranks together had seen before; None unless the job was made larger or smaller
+    in an epoch that is not finished."""
     rng: Sequence[Mapping[str, Tensor]]
     """Random generators, of each rank."""
     optimizer: Mapping[str, Any]
@@ -52,7 +55,8 @@ def write_state(folder: Path, state: TrainingState) -> None:
         state: What to write.
     """
     _write_json(folder / STEP, {"step": state.step})
-    _write_json(folder / STREAM_STATE, {"ranks": list(state.stream)})
+    base = {} if state.base is None else {"base": state.base}
+    _write_json(folder / STREAM_STATE, {"ranks": list(state.stream), **base})
     tensors, plain = _flatten(state.optimizer["state"])
     if plain:
         raise CheckpointError(f"the optimizer's {next(iter(plain))} is no tensor", path=OPTIMIZER)
@@ -79,11 +83,13 @@ def read_state(folder: Path) -> TrainingState:
     Raises:
         CheckpointError: A file is missing or damaged.
     """
-    stream = _read_json(folder / STREAM_STATE)["ranks"]
+    saved = _read_json(folder / STREAM_STATE)
+    stream = saved["ranks"]
     weights = folder / WEIGHTS
     return TrainingState(
         step=int(_read_json(folder / STEP)["step"]),
         stream=stream,
+        base=saved.get("base"),
         rng=[_read_tensors(folder / _rng_name(rank)) for rank in range(len(stream))],
         optimizer={
             "state": _unflatten(_read_tensors(folder / OPTIMIZER)),

@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_numbers_are_averaged_and_rates_leave_pauses_out(clock: list[float]) -> None:
-    meter = Meter(step=10, items_per_step=8, num_frames=32, ranks=ONE)
+    meter = Meter(step=10, items=80, items_per_step=8, num_frames=32, ranks=ONE)
     for loss in (1.0, 3.0):
         with meter.waiting():
             clock[0] += 0.5
@@ -39,7 +39,7 @@ def test_numbers_are_averaged_and_rates_leave_pauses_out(clock: list[float]) -> 
 
 
 def test_taking_begins_anew(clock: list[float]) -> None:
-    meter = Meter(step=0, items_per_step=1, num_frames=1, ranks=ONE)
+    meter = Meter(step=0, items=0, items_per_step=1, num_frames=1, ranks=ONE)
     meter.add(loss=torch.tensor(9.0))
     clock[0] += 5
     meter.take(step=1, steps=9)

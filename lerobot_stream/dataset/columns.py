@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.errors import FormatError
 
+_MAX_WHOLE = 1 << 62
+
 
 @contextmanager
 def placed(path: str, column: str) -> Iterator[None]:
@@ -32,6 +34,32 @@ def placed(path: str, column: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _converting() -> Iterator[None]:
+    """Say what PyArrow raises as a FormatError."""
+    try:
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
+        raise FormatError(f"can't be converted: {' '.join(str(error).split())}") from error
+
+
+def column_dtype(name: str) -> np.dtype[Any]:
+    """Return the type of the array that a feature's column becomes.
+
+    Args:
+        name: The type as info.json names it.
+
+    Returns:
+        A number type that torch knows, in this machine's byte order; object for text and all else.
+    """
+    try:
+        dtype = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):
+        return np.dtype(object)
+    is_number = dtype.kind in "biuf" and dtype.itemsize <= 8
+    return dtype.newbyteorder("=") if is_number else np.dtype(object)
+
+
 def feature_array(column: pa.ChunkedArray, feature: Feature) -> NDArray[Any]:
     """Convert a column to an array of its own memory.
 
@@ -40,17 +68,18 @@ def feature_array(column: pa.ChunkedArray, feature: Feature) -> NDArray[Any]:
         feature: The type and shape promised.
 
     Returns:
-        ``(n,)`` where a row is one value, else ``(n, *shape)``. Text, and what NumPy has no
-        number type for, comes as an object array.
+        ``(n,)`` where a row is one value, else ``(n, *shape)``. Text, and what torch has no
+        number type for, comes as an object array ``(n,)``.
 
     Raises:
         FormatError: There are nulls, lists of other lengths, or values the type can't hold.
     """
     num_rows = len(column)
-    dtype = _dtype(feature.dtype)
-    if dtype is None:
-        return _objects(column)
-    flat = _flat(column)
+    dtype = column_dtype(feature.dtype)
+    if dtype.kind == "O":
+        return np.fromiter(column_values(column), object, num_rows)
+    with _converting():
+        flat = _flat(column)
     num_values = math.prod(feature.shape)
     if len(flat) != num_rows * num_values:
         found = len(flat) / num_rows if num_rows else len(flat)
@@ -79,6 +108,30 @@ def number_array(column: pa.ChunkedArray) -> NDArray[np.float64 | np.int64]:
     return values
 
 
+def whole_array(column: pa.ChunkedArray) -> NDArray[np.float64 | np.int64]:
+    """Convert a column of whole numbers, none of them missing.
+
+    Raises:
+        FormatError: One is missing, no whole number, or larger than any count.
+    """
+    values = number_array(column)
+    sound = np.isfinite(values) & (np.abs(values) < _MAX_WHOLE)
+    if not sound.all() or (values != np.floor(values)).any():
+        raise FormatError("wanted a whole number in every row")
+    return values
+
+
+def column_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as Python has them.
+
+    Raises:
+        FormatError: A text is no UTF-8, or Python can't hold a value.
+    """
+    with _converting():
+        values: list[Any] = column.to_pylist()
+    return values
+
+
 def picture_bytes(column: pa.ChunkedArray) -> list[bytes]:
     """Return the encoded pictures of an image column.
 
@@ -99,14 +152,6 @@ def picture_bytes(column: pa.ChunkedArray) -> list[bytes]:
         raise FormatError(f"{array.null_count} of {len(array)} pictures are not in the file")
     pictures: list[bytes] = array.to_pylist()
     return pictures
-
-
-def _dtype(name: str) -> np.dtype[Any] | None:
-    try:
-        dtype = np.dtype(name)
-    except TypeError:
-        return None
-    return dtype if dtype.kind in "biuf" else None
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -148,8 +193,3 @@ def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype.kind != "f" and not np.array_equal(cast, values):
         raise FormatError(f"wanted {dtype}, found {values.dtype} values it can't hold")
     return cast
-
-
-def _objects(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return one object a row."""
-    return np.fromiter(column.to_pylist(), object, len(column))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lerobot_stream.dataset.columns import number_array, placed
+from lerobot_stream.dataset.columns import column_values, number_array, placed, whole_array
 from lerobot_stream.dataset.parquet import read_columns, read_footer
 from lerobot_stream.errors import FormatError
 from lerobot_stream.source.base import Source
@@ -61,9 +61,8 @@ def read_episode_file(source: Source, path: str, columns: Sequence[str]) -> Epis
     numbers = {}
     for name in wanted:
         with placed(path, name):
-            numbers[name] = number_array(table.column(name))
-            if name in REQUIRED:
-                _check_whole(numbers[name])
+            convert = whole_array if name in REQUIRED else number_array
+            numbers[name] = convert(table.column(name))
     tasks: list[tuple[str, ...]] = [()] * len(table)
     if "tasks" in footer.leaves:
         with placed(path, "tasks"):
@@ -71,16 +70,11 @@ def read_episode_file(source: Source, path: str, columns: Sequence[str]) -> Epis
     return EpisodeFile(path, numbers, tasks, footer.columns)
 
 
-def _check_whole(values: Numbers) -> None:
-    if not np.isfinite(values).all() or (values != np.floor(values)).any():
-        raise FormatError("wanted a whole number in every row")
-
-
 def _texts(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
     """Return the texts of each row; equal rows share one tuple."""
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     texts = []
-    for value in column.to_pylist():
+    for value in column_values(column):
         row: tuple[Any, ...] = (value,) if isinstance(value, str) else tuple(value or ())
         if not all(isinstance(text, str) for text in row):
             raise FormatError(f"wanted texts, found {column.type}")

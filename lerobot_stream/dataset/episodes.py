@@ -25,6 +25,7 @@ from lerobot_stream.source.base import Source
 logger = logging.getLogger(__name__)
 
 _PLACES = ("dataset_from_index", "dataset_to_index")
+_MAX_NUMBER = 1 << 40  # of a file or a chunk; anything above is damage
 _THREADS = 8
 
 
@@ -213,7 +214,7 @@ def _warn_of_places(scan: EpisodeScan) -> None:
         if len(wrong):
             name = f"dataset_{side}_index"
             logger.warning(
-                "%s: episode %d: %s is %d, the lengths before it sum to %d; "
+                "%s: episode %d: %s is %.0f, the lengths before it sum to %d; "
                 "counting by length (%d episodes differ)",
                 *(FOLDER, table.episode_index[wrong[0]], name, said[wrong[0]]),
                 *(counted[wrong[0]], len(wrong)),
@@ -234,7 +235,8 @@ def _files(
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Return the files pointed to, and for each episode the position of its own."""
     pointer = np.stack([table[f"{prefix}chunk_index"], table[f"{prefix}file_index"]], 1)
-    known = (np.isfinite(pointer) & (pointer >= 0)).all(1)
+    with np.errstate(invalid="ignore"):
+        known = ((pointer >= 0) & (pointer <= _MAX_NUMBER) & (pointer % 1 == 0)).all(1)
     pairs, inverse = np.unique(pointer[known].astype(np.int64), axis=0, return_inverse=True)
     file = np.full(len(pointer), -1, np.int64)
     file[known] = inverse.reshape(-1)

@@ -72,7 +72,8 @@ class RowReader:
         table = self._read_rows(episode_index, path)
         if len(table) != length:
             self._refuse_count(len(table), episode_index, length, path)
-        frames = number_array(table.column("frame_index"))
+        with placed(path, "frame_index"):
+            frames = number_array(table.column("frame_index"))
         wrong = np.flatnonzero(frames != np.arange(length))
         if len(wrong):
             message = f"wanted frame_index {wrong[0]}, found {frames[wrong[0]]:g}"

@@ -45,5 +45,5 @@ def parse_stats(data: bytes) -> dict[str, dict[str, NDArray[np.float64]]]:
 def _array(value: object, where: str) -> NDArray[np.float64]:
     try:
         return np.atleast_1d(np.asarray(value, np.float64))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FormatError("wanted an array of numbers", path=PATH, where=where) from error

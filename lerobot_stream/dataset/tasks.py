@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from lerobot_stream.dataset.columns import number_array, placed
+from lerobot_stream.dataset.columns import column_values, placed, whole_array
 from lerobot_stream.dataset.parquet import read_columns, read_footer
 from lerobot_stream.errors import DatasetError, FormatError
 from lerobot_stream.source.base import Source
@@ -38,11 +36,11 @@ def read_tasks(source: Source) -> dict[int, str]:
             raise FormatError(message, path=PATH)
         table = read_columns(file, footer, range(footer.num_groups), ["task_index", text])
     with placed(PATH, "task_index"):
-        numbers = number_array(table.column("task_index"))
-        if np.isnan(numbers).any():
-            raise FormatError("wanted a number in every row")
+        numbers = whole_array(table.column("task_index")).tolist()
+    with placed(PATH, text):
+        texts = column_values(table.column(text))
     tasks: dict[int, str] = {}
-    for number, words in zip(numbers.tolist(), table.column(text).to_pylist(), strict=True):
+    for number, words in zip(numbers, texts, strict=True):
         if not isinstance(words, str):
             raise FormatError(f"wanted a text, found {words!r}", path=PATH, where=f"task {number}")
         if tasks.setdefault(int(number), words) != words:

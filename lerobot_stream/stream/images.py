@@ -10,6 +10,9 @@ from PIL import Image, UnidentifiedImageError
 
 from lerobot_stream.errors import DecodeError
 
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
+"""What is decoded; among the rest are formats for which Pillow starts other programs."""
+
 
 def decode_image(data: bytes, *, place: str) -> NDArray[np.uint8]:
     """Decode one picture as LeRobot does.
@@ -25,12 +28,17 @@ def decode_image(data: bytes, *, place: str) -> NDArray[np.uint8]:
         DecodeError: The bytes are no picture, or one of more than 8 bits a channel.
     """
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             if image.mode.startswith(("I", "F")):
                 raise DecodeError(
                     f"pictures of mode {image.mode} (depth?) are not supported", where=place
                 )
             picture = np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
-    except (UnidentifiedImageError, OSError, ValueError) as error:
+    except UnidentifiedImageError as error:
+        message = f"wanted {', '.join(_FORMATS)}, found {len(data)} bytes that start with"
+        raise DecodeError(f"{message} {data[:8]!r}", where=place) from error
+    except DecodeError:
+        raise
+    except Exception as error:  # Pillow's decoders raise what they stumble over
         raise DecodeError(f"no readable picture ({error})", where=place) from error
     return picture[..., None] if picture.ndim == 2 else picture

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.dataset.columns import column_dtype
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.holders import data_paths, excluding, video_paths
 from lerobot_stream.dataset.metadata import DatasetMetadata, read_metadata, select_episodes
 from lerobot_stream.dataset.presence import check_presence
 from lerobot_stream.dataset.rows import RowReader
+from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.errors import DatasetError
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.sidecar.losses import losses_noted
@@ -90,6 +92,9 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     )
     meta = read_metadata(source)
     info = meta.info
+    if "task_index" not in info.features:
+        message = f"wanted task_index among the features, found {len(info.features)} others"
+        raise DatasetError(message, path=INFO_PATH, where="features")
     windows = plan_windows(
         config.delta_timestamps,
         keys=list(info.features),
@@ -250,8 +255,9 @@ def _plan_layout(
     columns: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
     for key in info.column_keys:
         feature = info.features[key]
-        dtype = np.dtype(object if feature.dtype == "string" else feature.dtype)
-        columns[key] = dtype, () if feature.shape in ((1,), ()) else feature.shape
+        dtype = column_dtype(feature.dtype)
+        is_scalar = dtype.kind == "O" or feature.shape in ((1,), ())
+        columns[key] = dtype, () if is_scalar else feature.shape
     cameras = {}
     for key in info.camera_keys:
         feature = info.features[key]

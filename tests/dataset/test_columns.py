@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from lerobot_stream.dataset.columns import feature_array, number_array, picture_bytes, placed
+from lerobot_stream.dataset.columns import (
+    column_dtype,
+    feature_array,
+    number_array,
+    picture_bytes,
+    placed,
+)
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.errors import FormatError
 
@@ -78,6 +84,27 @@ def test_what_numpy_has_no_number_for_becomes_objects() -> None:
     assert found.tolist() == rows
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("float32", "float32"),
+        (">f8", "float64"),
+        ("bool", "bool"),
+        *((name, "object") for name in ("string", "language", "float128", "complex64", "V8", "")),
+        *((name, "object") for name in ("(2,)f4", "f4,f4", "f4;", "datetime64", "(")),
+    ],
+)
+def test_a_column_is_of_a_type_that_torch_has_or_objects(name: str, dtype: str) -> None:
+    assert column_dtype(name) == dtype
+    assert column_dtype(name).isnative
+
+
+def test_a_text_that_is_no_utf8_is_refused() -> None:
+    stored = pa.chunked_array([pa.array([b"a\xff"]).view(pa.string())])
+    with pytest.raises(FormatError, match="can't be converted"):
+        feature_array(stored, Feature("string", (1,), None))
+
+
 @pytest.mark.parametrize("kind", [pa.int64(), pa.list_(pa.float32(), 2), pa.list_(pa.int64())])
 def test_no_rows_are_an_empty_array(kind: pa.DataType) -> None:
     shape = (2,) if pa.types.is_nested(kind) else (1,)
@@ -141,6 +168,11 @@ def test_a_column_of_another_type_is_converted_if_nothing_is_lost(
         (column([float("nan")]), Feature("int64", (1,), None), "values it can't hold"),
         (column(["1"]), Feature("int64", (1,), None), "wanted int64, found object"),
         (column([{"a": 1}]), Feature("int64", (1,), None), "wanted numbers or lists, found struct"),
+        (
+            column([[("a", 1.0)]], pa.map_(pa.string(), pa.float32())),
+            Feature("float32", (1,), None),
+            "can't be converted",
+        ),
     ],
 )
 def test_values_that_break_the_features_promise_are_refused(

@@ -144,13 +144,27 @@ def test_it_crosses_a_process_border(tmp_path: Path) -> None:
 # what the wild holds
 
 
-@pytest.mark.parametrize("part", ["chunk_index", "file_index", "from_timestamp"])
-def test_an_episode_without_a_pointer_is_listed_as_such(tmp_path: Path, part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("chunk_index", None),
+        ("file_index", None),
+        ("from_timestamp", None),
+        ("file_index", 0.5),
+        ("file_index", 1e300),
+        ("file_index", float("inf")),
+    ],
+)
+def test_an_episode_without_a_pointer_is_listed_as_such(
+    tmp_path: Path, part: str, value: float | None
+) -> None:
     write_dataset(tmp_path, lengths=[1, 2, 3], cameras=cameras())
-    edit_episodes(
-        tmp_path,
-        lambda row: row.update({f"videos/{TOP}/{part}": None}) if row["length"] == 2 else None,
-    )
+    name = f"videos/{TOP}/{part}"
+
+    def change(row: dict[str, Any]) -> None:
+        row[name] = value if row["length"] == 2 else float(row[name])
+
+    edit_episodes(tmp_path, change)
     table = read(tmp_path)
     assert table.video_file[TOP].tolist() == [0, -1, 1]
     assert table.video_file[WRIST].tolist() == [0, 0, 0]
@@ -224,6 +238,15 @@ def test_places_in_the_dataset_are_counted_where_they_contradict_the_lengths(
     assert "episode 1: dataset_from_index is 0, the lengths before it sum to 3" in caplog.text
 
 
+def test_places_without_end_are_counted_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_dataset(tmp_path, lengths=[3, 1])
+    edit_episodes(tmp_path, lambda row: row.update(dataset_to_index=float("inf")))
+    assert read(tmp_path).dataset_to_index.tolist() == [3, 4]
+    assert "episode 0: dataset_to_index is inf, the lengths" in caplog.text
+
+
 def test_places_that_are_left_out_are_counted_in_silence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -286,6 +309,11 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], type[StreamError], 
         lambda row: row.update(length=1.5),
         FormatError,
         "column length: wanted a whole number in every row",
+    ),
+    "more than any count": (
+        lambda row: row.update(episode_index=1e300),
+        FormatError,
+        "column episode_index: wanted a whole number in every row",
     ),
     "text": (
         lambda row: row.update(episode_index=str(row["episode_index"])),

@@ -41,6 +41,7 @@ def test_a_bare_number_becomes_an_array_and_null_becomes_nan() -> None:
         (b'{"a": 3}', "meta/stats.json: a: wanted an object of statistics, found int"),
         (b'{"a": {"mean": [[1], [2, 3]]}}', "meta/stats.json: a/mean: wanted an array of numbers"),
         (b'{"a": {"mean": ["x"]}}', "a/mean: wanted an array of numbers"),
+        (b'{"a": {"mean": [1' + b"0" * 400 + b"]}}", "a/mean: wanted an array of numbers"),
         (b'{"a": {"mean": {}}}', "a/mean: wanted an array of numbers"),
         (b"version https://git-lfs.github.com/spec/v1\n", "is a git-lfs pointer"),
     ],

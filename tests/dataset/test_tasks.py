@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -58,7 +59,9 @@ def test_two_texts_for_one_task_are_an_error(tmp_path: Path) -> None:
         ({"task_index": [0], "name": ["a"]}, "wanted a column task or __index_level_0__, found"),
         ({"task": ["a"]}, "has no column task_index"),
         ({"task_index": ["0"], "task": ["a"]}, "column task_index: wanted numbers, found string"),
-        ({"task_index": [0, None], "task": ["a", "b"]}, "column task_index: wanted a number in"),
+        ({"task_index": [0, None], "task": ["a", "b"]}, "column task_index: wanted a whole"),
+        ({"task_index": [0.0, np.inf], "task": ["a", "b"]}, "column task_index: wanted a whole"),
+        ({"task_index": [0.0, 0.5], "task": ["a", "b"]}, "column task_index: wanted a whole"),
         ({"task_index": [0], "task": [None]}, "task 0: wanted a text, found None"),
     ],
 )
@@ -69,3 +72,11 @@ def test_a_table_that_is_none_is_named(
     with pytest.raises(FormatError, match=r"meta/tasks\.parquet: ") as caught:
         read(tmp_path)
     assert message in str(caught.value)
+
+
+def test_a_text_that_is_no_utf8_is_named(tmp_path: Path) -> None:
+    damaged = pa.array([b"a\xff"]).view(pa.string())
+    (tmp_path / "meta").mkdir()
+    pq.write_table(pa.table({"task_index": [0], "task": damaged}), tmp_path / "meta/tasks.parquet")
+    with pytest.raises(FormatError, match=r"tasks\.parquet: column task: can't be converted"):
+        read(tmp_path)

@@ -69,13 +69,31 @@ def test_a_package_that_is_not_there_is_named(
     assert caught.value.hint == f"pip install {package}"
 
 
-def test_tensorboard_gets_metrics(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
+def test_tensorboard_reads_back_the_metrics(tmp_path: Path) -> None:
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
     config = TrainConfig(DATA, tensorboard=TensorboardConfig(enable=True))
-    (tracker,) = open_trackers(config, tmp_path)
+    for steps in ((1, 2), (3,)):  # a resumed run adds a file
+        (tracker,) = open_trackers(config, tmp_path)
+        for step in steps:
+            tracker.log(step, {"loss": 1.5 * step, "eval/action_error": 0.5})
+        tracker.close()
+    found = [
+        (value.tag, event.step, value.tensor.float_val[0])
+        for file in (tmp_path / "tensorboard").iterdir()
+        for event in loader.EventFileLoader(str(file)).Load()
+        for value in event.summary.value
+    ]
+    wanted = [("loss", step, 1.5 * step) for step in (1, 2, 3)]
+    assert sorted(found) == [("eval/action_error", step, 0.5) for step in (1, 2, 3)] + wanted
+
+
+def test_weights_and_biases_itself_writes_a_run_offline(tmp_path: Path) -> None:
+    pytest.importorskip("wandb")
+    wandb = WandbConfig(enable=True, mode="offline", run_id="abc")
+    (tracker,) = open_trackers(TrainConfig(DATA, wandb=wandb), tmp_path)
     tracker.log(3, {"loss": 1.5})
     tracker.close()
-    (file,) = (tmp_path / "tensorboard").iterdir()
+    (file,) = tmp_path.rglob("run-abc.wandb")
     assert b"loss" in file.read_bytes()
 
 

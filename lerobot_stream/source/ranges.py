@@ -69,16 +69,18 @@ class SourceFile(io.RawIOBase):
     Args:
         source: Where the file is read from.
         path: The file.
+        block_bytes: Least bytes to fetch when a read finds nothing kept; 0 fetches what is asked.
 
     Raises:
         MissingFileError: There is no such file.
     """
 
-    def __init__(self, source: Source, path: str) -> None:
+    def __init__(self, source: Source, path: str, *, block_bytes: int = 0) -> None:
         super().__init__()
         self.path = path
         self._source = source
         self._size = find_file(source, path).size
+        self._block_bytes = block_bytes
         self._position = 0
         self._starts: list[int] = []  # ascending, beside _kept
         self._kept: list[bytes] = []
@@ -106,7 +108,8 @@ class SourceFile(io.RawIOBase):
             return b""
         number = self._find(span)
         if number is None:
-            number = self._keep(span)
+            stop = max(span.stop, min(self._size, span.start + self._block_bytes))
+            number = self._keep(Span(span.start, stop))
         start = span.start - self._starts[number]
         return self._kept[number][start : start + len(span)]
 

@@ -77,12 +77,12 @@ steps = st.lists(
 )
 
 
-@given(steps)
+@given(steps, st.sampled_from([0, 1, 64, 5000]))
 @drawn
 def test_a_view_behaves_like_a_file_of_the_same_bytes(
-    source: LocalSource, steps: list[tuple[str, int]]
+    source: LocalSource, steps: list[tuple[str, int]], block_bytes: int
 ) -> None:
-    view, file = SourceFile(source, "a.bin"), io.BytesIO(DATA)
+    view, file = SourceFile(source, "a.bin", block_bytes=block_bytes), io.BytesIO(DATA)
     for step, value in steps:
         if step == "read":
             assert view.read(value) == file.read(value)
@@ -112,6 +112,12 @@ def test_reads_inside_what_was_fetched_cost_nothing(source: LocalSource) -> None
     file.fetch([Span(12, 18), Span(510, 600)])
     assert source.count.requests == 2
     file.read_span(Span(599, 601))
+    assert source.count.requests == 3
+
+
+def test_small_reads_in_a_row_share_a_block(source: LocalSource) -> None:
+    file = SourceFile(source, "a.bin", block_bytes=400)
+    assert b"".join(file.read(10) for _ in range(100)) == DATA
     assert source.count.requests == 3
 
 

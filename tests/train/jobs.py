@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from lerobot_stream.errors import StreamError
 from lerobot_stream.train.config import TrainConfig
+from lerobot_stream.train.data import StreamedData
 from lerobot_stream.train.distributed import join_ranks
 from lerobot_stream.train.loop import train
 from lerobot_stream.train.policies.act import ActPolicy
@@ -31,12 +34,13 @@ def part_of(batch: Batch, number: int) -> Batch:
 
 
 def save_gradients(path: Path) -> None:
-    """Save the gradient of eight items, of which each rank has two batches of two."""
+    """Save the gradient of items of which each rank has two batches of two."""
     with join_ranks("cpu", timeout_s=60) as ranks:
         torch.manual_seed(0)
         policy = ActPolicy(NO_NOISE, FEATURES)
         model = DistributedDataParallel(policy)
-        parts = [part_of(make_batch(8), 2 * ranks.rank + i) for i in range(2)]
+        items = make_batch(4 * ranks.world_size)
+        parts = [part_of(items, 2 * ranks.rank + i) for i in range(2)]
         num_valid = count_valid("action", parts, ranks)
         total = torch.zeros(())
         for number, part in enumerate(parts):
@@ -52,7 +56,8 @@ def save_gradients(path: Path) -> None:
             save_file(state, path)
         assert ranks.any(ranks.rank == 1)
         assert not ranks.any(False)
-        assert ranks.gather(ranks.rank) == ([0, 1] if ranks.is_first else [])
+        everyone = list(range(ranks.world_size))
+        assert ranks.gather(ranks.rank) == (everyone if ranks.is_first else [])
 
 
 def leave_the_other_alone() -> None:
@@ -72,6 +77,21 @@ def train_and_print(config: TrainConfig) -> None:
         print(train(config, console=Console(stderr=True, width=200)))  # noqa: T201
     except StreamError as error:
         print(f"error: {error}")  # noqa: T201
+
+
+def train_and_record(config: TrainConfig, folder: Path) -> None:
+    """Train, and keep the batches that each rank takes, one file each."""
+    read = StreamedData.__iter__
+    rank = int(os.environ.get("RANK", 0))
+
+    def recorded(data: StreamedData) -> Generator[Batch]:
+        with closing(read(data)) as batches:
+            for number, batch in enumerate(batches):
+                torch.save(batch, folder / f"rank{rank}-{number:03}.pt")
+                yield batch
+
+    StreamedData.__iter__ = recorded  # type: ignore[method-assign]
+    train_and_print(config)
 
 
 def train_and_stop(config: TrainConfig, metrics: Path) -> None:

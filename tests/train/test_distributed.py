@@ -14,15 +14,16 @@ from tests.train.processes import Ended, run_ranks
 from tests.train.tiny import FEATURES, make_batch
 
 
+@pytest.mark.parametrize("count", [2, 4])
 def test_ranks_and_accumulated_batches_have_the_gradient_of_all_items_together(
-    tmp_path: Path,
+    tmp_path: Path, count: int
 ) -> None:
-    for ended in run_ranks(save_gradients, tmp_path / "gradients", count=2, folder=tmp_path):
+    for ended in run_ranks(save_gradients, tmp_path / "gradients", count=count, folder=tmp_path):
         assert ended == Ended(0, "")
     found = load_file(tmp_path / "gradients")
     torch.manual_seed(0)
     policy = ActPolicy(NO_NOISE, FEATURES)
-    loss, _ = policy(make_batch(8))
+    loss, _ = policy(make_batch(4 * count))
     loss.backward()
     torch.testing.assert_close(found.pop("loss"), loss.detach())
     wanted = {name: p.grad for name, p in policy.named_parameters()}

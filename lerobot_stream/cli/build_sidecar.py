@@ -18,6 +18,7 @@ from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
 from lerobot_stream.cli.publish_sidecar import show_publication
 from lerobot_stream.errors import DatasetError
+from lerobot_stream.sidecar.choices import PROBE_BYTES, WORKERS
 
 if TYPE_CHECKING:
     from lerobot_stream.inspect.finding import Finding
@@ -46,14 +47,14 @@ def command(
         str | None,
         typer.Option("--episodes", help="Only the files of the first N, or of 0,4,7-9."),
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Files read at once.")] = 8,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Files read at once.")] = WORKERS,
     range_backend: Annotated[
         str | None,
         typer.Option("--range-backend", help="fsspec or native-http; from the address if unset."),
     ] = None,
     max_probe_mb: Annotated[
         int, typer.Option("--max-probe-mb", min=1, help="Most MB read of one file's head.")
-    ] = 64,
+    ] = PROBE_BYTES >> 20,
     push: Annotated[bool, typer.Option("--push", help="Publish the sidecar afterwards.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -16,7 +16,8 @@ from lerobot_stream.cli.chart import bar, histogram, sparkline
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes
 from lerobot_stream.cli.values import parse_value
-from lerobot_stream.stream.config import ReadConfig, Strategy, StreamConfig
+from lerobot_stream.plan.strategy import Strategy
+from lerobot_stream.stream.config import ReadConfig, StreamConfig
 
 if TYPE_CHECKING:
     from lerobot_stream.profile.measure import Profile

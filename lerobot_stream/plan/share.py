@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from lerobot_stream.plan.budget import checked_pool, worker_pool_size
 from lerobot_stream.plan.capacity import Capacity, plan_capacity
 from lerobot_stream.plan.ragged import Ragged
 from lerobot_stream.plan.shard import plan_rank, plan_shards
-
-Strategy = Literal["remaining", "round_robin", "clip"]
-"""How the frames of a share are mixed."""
+from lerobot_stream.plan.strategy import Strategy
 
 RUN_FRAMES = 16
 """Consecutive frames that ``clip`` decodes together."""

@@ -16,6 +16,7 @@ from lerobot_stream.errors import (
 from lerobot_stream.mp4.index import Movie
 from lerobot_stream.mp4.probe import read_mp4_index
 from lerobot_stream.sidecar.archive import Member, Spool, compress, write_archive
+from lerobot_stream.sidecar.choices import PROBE_BYTES, WORKERS
 from lerobot_stream.sidecar.identity import source_fingerprints
 from lerobot_stream.sidecar.install import atomic_file, disk_fault
 from lerobot_stream.sidecar.manifest import SidecarHeader, parse_manifest
@@ -29,11 +30,6 @@ from lerobot_stream.sidecar.members import (
 from lerobot_stream.sidecar.schema import MANIFEST, MAX_MANIFEST_BYTES
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.listing import find_file
-
-DEFAULT_WORKERS = 8
-"""Files read at once."""
-DEFAULT_PROBE_BYTES = 64 << 20
-"""Most bytes read of one file to find its movie box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +60,8 @@ def build_sidecar(
     paths: Collection[str],
     *,
     output: Path,
-    workers: int = DEFAULT_WORKERS,
-    max_probe_bytes: int = DEFAULT_PROBE_BYTES,
+    workers: int = WORKERS,
+    max_probe_bytes: int = PROBE_BYTES,
     progress: Callable[[BuildProgress], None] | None = None,
     subset: bool = False,
 ) -> Path:

@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-FramesBy = Literal["count", "time"]
+from lerobot_stream.sidecar.choices import FramesBy
+
 Severity = Literal["error", "warning"]
 
 _TIME_EVIDENCE = 0.1

@@ -12,8 +12,6 @@ import portalocker
 from lerobot_stream.errors import LockTimeoutError, SidecarError
 from lerobot_stream.sidecar.install import disk_fault
 
-DEFAULT_LOCK_TIMEOUT_S = 1800.0
-"""How long another process may build."""
 _CHECK_INTERVAL_S = 0.2
 
 logger = logging.getLogger(__name__)

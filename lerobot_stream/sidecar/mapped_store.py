@@ -6,8 +6,9 @@ import logging
 from pathlib import Path
 
 from lerobot_stream.errors import FormatError, SidecarError
+from lerobot_stream.sidecar.choices import LOCK_TIMEOUT_S
 from lerobot_stream.sidecar.install import atomic_file
-from lerobot_stream.sidecar.lock import DEFAULT_LOCK_TIMEOUT_S, locked
+from lerobot_stream.sidecar.lock import locked
 from lerobot_stream.sidecar.mapped import MappedIndex
 from lerobot_stream.sidecar.mapped_layout import GENERATION, write_mapped
 from lerobot_stream.sidecar.schema import Sidecar
@@ -31,7 +32,7 @@ def mapped_name(sidecar: Sidecar) -> str:
 def map_sidecar(
     sidecar: Sidecar,
     *,
-    lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S,
+    lock_timeout_s: float = LOCK_TIMEOUT_S,
     cache_dir: Path | None = None,
 ) -> MappedIndex | Sidecar:
     """Open the mapped form of a sidecar, and make it first if need be.

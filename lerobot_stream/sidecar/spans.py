@@ -13,7 +13,8 @@ from lerobot_stream.errors import FormatError, MissingFileError
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.mp4.mux import mini_mp4_sizes
 from lerobot_stream.mp4.select import Presentation, byte_spans, present, select_samples
-from lerobot_stream.sidecar.frames import FramesBy, Severity, place_episodes
+from lerobot_stream.sidecar.choices import FramesBy
+from lerobot_stream.sidecar.frames import Severity, place_episodes
 
 _REPOINT = "exclude the episode, or repair meta/episodes"
 _REPAIR = "exclude the episode, or repair the file"

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lerobot_stream.errors import FormatError, LockTimeoutError, SidecarError
-from lerobot_stream.sidecar.build import (
-    DEFAULT_PROBE_BYTES,
-    DEFAULT_WORKERS,
-    BuildProgress,
-    build_sidecar,
-)
+from lerobot_stream.sidecar.build import BuildProgress, build_sidecar
+from lerobot_stream.sidecar.choices import LOCK_TIMEOUT_S, PROBE_BYTES, WORKERS
 from lerobot_stream.sidecar.download import download_sidecar
 from lerobot_stream.sidecar.identity import (
     sidecar_folder,
@@ -21,7 +17,7 @@ from lerobot_stream.sidecar.identity import (
     source_fingerprints,
     usable,
 )
-from lerobot_stream.sidecar.lock import DEFAULT_LOCK_TIMEOUT_S, locked
+from lerobot_stream.sidecar.lock import locked
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.home import lerobot_home
@@ -82,9 +78,9 @@ def open_sidecar(
     paths: Collection[str],
     *,
     dataset_paths: Collection[str],
-    lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S,
-    workers: int = DEFAULT_WORKERS,
-    max_probe_bytes: int = DEFAULT_PROBE_BYTES,
+    lock_timeout_s: float = LOCK_TIMEOUT_S,
+    workers: int = WORKERS,
+    max_probe_bytes: int = PROBE_BYTES,
     cache_dir: Path | None = None,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> Sidecar:

@@ -13,7 +13,7 @@ import numpy as np
 from lerobot_stream.errors import MissingFileError, SourceError, StreamError
 from lerobot_stream.mp4.index import Movie, Mp4Index
 from lerobot_stream.mp4.probe import read_mp4_index
-from lerobot_stream.sidecar.build import DEFAULT_PROBE_BYTES, DEFAULT_WORKERS
+from lerobot_stream.sidecar.choices import PROBE_BYTES, WORKERS
 from lerobot_stream.sidecar.identity import is_pinned
 from lerobot_stream.sidecar.manifest import SidecarHeader
 from lerobot_stream.sidecar.members import MEMBERS
@@ -68,8 +68,8 @@ def validate_sidecar(
     *,
     paths: Collection[str] | None = None,
     recheck: bool = False,
-    workers: int = DEFAULT_WORKERS,
-    max_probe_bytes: int = DEFAULT_PROBE_BYTES,
+    workers: int = WORKERS,
+    max_probe_bytes: int = PROBE_BYTES,
 ) -> list[Problem]:
     """Find all that is wrong with a sidecar.
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
-Strategy = Literal["remaining", "round_robin", "clip"]
-FramesBy = Literal["count", "time"]
+from lerobot_stream.plan.strategy import Strategy
+from lerobot_stream.sidecar.choices import LOCK_TIMEOUT_S, FramesBy
+
+
+def order_seed(seed: int | None) -> int:
+    """Return what decides the order; it is the same in all processes where no seed is given."""
+    return 42 if seed is None else seed
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class ReadConfig:
     """HTTP connections; None for the source's own number."""
     native_http_subranges: int = 1
     """Parts in which a large span is requested."""
-    sidecar_lock_timeout_s: float = 1800.0
+    sidecar_lock_timeout_s: float = LOCK_TIMEOUT_S
     """Seconds to wait for another process that builds the sidecar."""
 
 
@@ -95,8 +100,8 @@ class StreamConfig:
         for name in ("byte_budget_gb", "decoded_pool_gb"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
-        if self.sampling_strategy not in ("remaining", "round_robin", "clip"):
+        if self.sampling_strategy not in get_args(Strategy):
+            known = ", ".join(get_args(Strategy))
             raise ValueError(
-                f"sampling_strategy must be remaining, round_robin or clip, "
-                f"got {self.sampling_strategy!r}"
+                f"sampling_strategy must be one of {known}, got {self.sampling_strategy!r}"
             )

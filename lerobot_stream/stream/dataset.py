@@ -19,8 +19,10 @@ from lerobot_stream.plan.elastic import Base, Bitmap
 from lerobot_stream.plan.key import plan_key
 from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.share import Share
+from lerobot_stream.plan.strategy import Strategy
+from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import Batch, single_items
-from lerobot_stream.stream.config import FramesBy, ReadConfig, Strategy, StreamConfig
+from lerobot_stream.stream.config import ReadConfig, StreamConfig
 from lerobot_stream.stream.device import moved
 from lerobot_stream.stream.opened import OpenedDataset, open_dataset
 from lerobot_stream.stream.position import Place, StreamPosition

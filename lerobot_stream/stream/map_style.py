@@ -15,8 +15,9 @@ from torch.utils.data import Dataset
 
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
+from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import OpenBatch, single_items
-from lerobot_stream.stream.config import FramesBy, ReadConfig
+from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
 from lerobot_stream.stream.fill import Job, Target, fill_pictures

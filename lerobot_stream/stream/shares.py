@@ -8,10 +8,9 @@ from lerobot_stream.plan.elastic import Base, plan_layers
 from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.ragged import Ragged
 from lerobot_stream.plan.share import Episodes, PlanConfig, Share, plan_share
-from lerobot_stream.stream.config import StreamConfig
+from lerobot_stream.stream.config import StreamConfig, order_seed
 from lerobot_stream.stream.opened import OpenedDataset
 
-_SEED_OF_NONE = 42
 _GB = 10**9
 
 
@@ -89,7 +88,7 @@ def plan_config(opened: OpenedDataset, config: StreamConfig, *, num_workers: int
         for offset in layout.windows[key].offset
     ]
     return PlanConfig(
-        seed=_SEED_OF_NONE if config.seed is None else config.seed,
+        seed=order_seed(config.seed),
         world_size=config.world_size,
         num_workers=num_workers,
         strategy=config.sampling_strategy,

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from lerobot_stream.plan.strategy import Strategy
+from lerobot_stream.sidecar.choices import FramesBy
+from lerobot_stream.stream.config import ReadConfig, StreamConfig, order_seed
 from lerobot_stream.train.image_transforms import DEFAULT_TRANSFORMS, parse_transforms
 from lerobot_stream.train.policies.act_config import ActConfig, check_policy
 from lerobot_stream.train.records import record_from_json, record_to_json
@@ -35,20 +38,26 @@ class DatasetConfig:
     """Which data, and how it is read."""
 
     repo_id: str = setting(help="Dataset on the Hub, OWNER/NAME; any such name with a folder.")
-    repo_type: Literal["dataset", "bucket"] = setting("dataset", help="Kind of Hub repository.")
-    root: str | None = setting(None, help="Folder or URL where the dataset lies.")
-    revision: str | None = setting(None, help="Commit, tag or branch on the Hub.")
-    episodes: tuple[int, ...] | None = setting(None, help="Episodes to train on; all if not given.")
-    exclude_episodes: tuple[int, ...] | None = setting(None, help="Episodes to leave out.")
+    repo_type: Literal["dataset", "bucket"] = setting(
+        ReadConfig.repo_type, help="Kind of Hub repository."
+    )
+    root: str | None = setting(ReadConfig.root, help="Folder or URL where the dataset lies.")
+    revision: str | None = setting(ReadConfig.revision, help="Commit, tag or branch on the Hub.")
+    episodes: tuple[int, ...] | None = setting(
+        ReadConfig.episodes, help="Episodes to train on; all if not given."
+    )
+    exclude_episodes: tuple[int, ...] | None = setting(
+        ReadConfig.exclude_episodes, help="Episodes to leave out."
+    )
     eval_split: float = setting(
         0.0, least=0, below=1, help="Share of the episodes, the last ones, held out to evaluate on."
     )
-    frames_by: Literal["count", "time"] | None = setting(
-        None,
+    frames_by: FramesBy | None = setting(
+        ReadConfig.frames_by,
         help="Which reading decides where an episode starts in its video if two are plausible.",
     )
     find_rows: bool = setting(
-        False, help="Read rows where they are if the metadata names another file."
+        ReadConfig.find_rows, help="Read rows where they are if the metadata names another file."
     )
     use_imagenet_stats: bool = setting(
         True, help="Normalise pictures by ImageNet's mean and deviation, not by the dataset's."
@@ -57,36 +66,44 @@ class DatasetConfig:
         default_factory=ImageTransformsConfig, metadata={"help": "Random changes of pictures."}
     )
     streaming: bool = setting(False, help="Read episodes as they are needed; false: map-style.")
-    streaming_sampling_strategy: Literal["remaining", "round_robin", "clip"] = setting(
-        "remaining", help="How the frames of the pool are mixed."
+    streaming_sampling_strategy: Strategy = setting(
+        StreamConfig.sampling_strategy, help="How the frames of the pool are mixed."
     )
     streaming_episode_pool_size: int | None = setting(
-        None,
+        StreamConfig.episode_pool_size,
         least=1,
         help="Most episodes mixed, per worker; 32 shared by all workers if not given.",
     )
     streaming_prefetch_episodes: int = setting(
-        8, least=0, help="Episodes fetched ahead of the pool."
+        StreamConfig.prefetch_episodes, least=0, help="Episodes fetched ahead of the pool."
     )
     streaming_byte_budget_gb: float = setting(
-        8.0, above=0, help="GB of compressed video held, per rank."
+        StreamConfig.byte_budget_gb, above=0, help="GB of compressed video held, per rank."
     )
     streaming_decoded_pool_gb: float = setting(
-        2.0, above=0, help="GB of decoded frames held, per rank."
+        StreamConfig.decoded_pool_gb, above=0, help="GB of decoded frames held, per rank."
     )
-    streaming_decode_threads: int = setting(2, least=1, help="Decoding threads per worker.")
-    streaming_decoded_queue_size: int = setting(8, least=1, help="Most batches ready.")
+    streaming_decode_threads: int = setting(
+        StreamConfig.decode_threads, least=1, help="Decoding threads per worker."
+    )
+    streaming_decoded_queue_size: int = setting(
+        StreamConfig.decoded_queue_size, least=1, help="Most batches ready."
+    )
     video_decoder_cache_size: int | None = setting(
-        None, least=1, help="Most open decoders; pool size times cameras if not given."
+        StreamConfig.video_decoder_cache_size,
+        least=1,
+        help="Most open decoders; pool size times cameras if not given.",
     )
     streaming_native_http_connections: int | None = setting(
-        None, least=1, help="HTTP connections per rank."
+        ReadConfig.native_http_connections, least=1, help="HTTP connections per rank."
     )
     streaming_native_http_subranges: int = setting(
-        1, least=1, help="Parts a large request is split into."
+        ReadConfig.native_http_subranges, least=1, help="Parts a large request is split into."
     )
     streaming_sidecar_lock_timeout_s: float = setting(
-        1800.0, above=0, help="Seconds to wait while another process builds the sidecar."
+        ReadConfig.sidecar_lock_timeout_s,
+        above=0,
+        help="Seconds to wait while another process builds the sidecar.",
     )
 
 
@@ -153,7 +170,9 @@ class TrainConfig:
         None, help="A train_config.json whose settings are the defaults."
     )
     seed: int | None = setting(
-        1000, least=0, help="Seed of everything random; null seeds the order of frames alone."
+        StreamConfig.seed,
+        least=0,
+        help="Seed of everything random; null seeds the order of frames alone.",
     )
     num_workers: int | None = setting(
         None, least=0, help="Worker processes of the loader; 4, or 0 with streaming, if not given."
@@ -179,7 +198,7 @@ class TrainConfig:
         None, above=0, below=1, help="Decay of a running mean of the weights, which is then saved."
     )
     tolerance_s: float = setting(
-        1e-4, least=0, help="Seconds that times may differ without a warning."
+        ReadConfig.tolerance_s, least=0, help="Seconds that times may differ without a warning."
     )
     prefetch_factor: int | None = setting(
         None, least=1, help="Batches each worker process makes ahead."
@@ -234,7 +253,7 @@ class TrainConfig:
     @property
     def order_seed(self) -> int:
         """Seed of the order of frames."""
-        return 42 if self.seed is None else self.seed
+        return order_seed(self.seed)
 
 
 def write_config(config: TrainConfig, path: Path) -> None:

@@ -58,7 +58,7 @@ def test_windows_are_read_from_json(written: Written, capsys: pytest.CaptureFixt
     [
         ("--delta-timestamps=x", "error: --delta-timestamps: wanted JSON"),
         ('--delta-timestamps={"nothing": [0]}', "no feature 'nothing'"),
-        ("--strategy=fast", "must be remaining, round_robin or clip"),
+        ("--strategy=fast", "must be one of remaining, round_robin, clip"),
         ("--episodes=none", "--episodes: wanted a count or a list"),
     ],
 )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.ragged import Ragged
-from lerobot_stream.plan.share import Episodes, PlanConfig, Share, Strategy, plan_share
+from lerobot_stream.plan.share import Episodes, PlanConfig, Share, plan_share
+from lerobot_stream.plan.strategy import Strategy
 
 CONFIG = PlanConfig(
     seed=7,

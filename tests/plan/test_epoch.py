@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lerobot_stream.errors import PlanError
 from lerobot_stream.plan.epoch import plan_epoch
 from lerobot_stream.plan.order import last_positions
-from lerobot_stream.plan.share import Episodes, Share, Strategy, plan_share
+from lerobot_stream.plan.share import Episodes, Share, plan_share
+from lerobot_stream.plan.strategy import Strategy
 from tests.plan.shares import (
     CONFIG,
     episode_sets,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lerobot_stream.plan.epoch import plan_epoch
 from lerobot_stream.plan.mixing import measure_mixing
 from lerobot_stream.plan.random import generator
-from lerobot_stream.plan.share import Strategy
+from lerobot_stream.plan.strategy import Strategy
 from tests.plan.shares import CONFIG, make_episodes, make_share
 
 FRAME_BYTES = 640 * 480 * 3

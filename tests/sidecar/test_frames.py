@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from lerobot_stream.sidecar.frames import FramesBy, Placement, nearest, place_episodes
+from lerobot_stream.sidecar.choices import FramesBy
+from lerobot_stream.sidecar.frames import Placement, nearest, place_episodes
 
 FPS = 30.0
 Outcome = tuple[list[int], set[tuple[str, int]]]

@@ -23,7 +23,7 @@ elif sudo -n true 2>/dev/null; then \
 else false; fi
 endef
 
-.PHONY: setup python ffmpeg demo test lint types tests clean
+.PHONY: setup python ffmpeg chromium demo test lint types tests clean
 
 setup: $(READY)
 
@@ -39,6 +39,10 @@ ffmpeg: | python
 	    echo "  macOS:          brew install ffmpeg" >&2; \
 	    echo "  conda:          conda install -c conda-forge 'ffmpeg<9'" >&2; \
 	    exit 1; }
+
+# Only tests of the page want it; without it they are skipped, and say so.
+chromium: | python
+	@command -v chromedriver >/dev/null || { $(call apt_install,chromium chromium-driver); } || true
 
 $(READY): pyproject.toml constraints.txt | python ffmpeg
 	@echo "Making the environment in $(VENV)"
@@ -61,7 +65,7 @@ lint: setup
 types: setup
 	@$(BIN)/mypy
 
-tests: setup ffmpeg
+tests: setup ffmpeg chromium
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 clean:

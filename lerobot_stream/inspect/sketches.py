@@ -55,10 +55,10 @@ class Sketches:
 
     def lines(self, key: str) -> dict[int, NDArray[np.float64]]:
         """What was kept of a column: ``(points, D)`` by row of the episode table."""
-        if not self._number.get(key):
+        number = np.concatenate([*self._number.get(key, ()), np.zeros(0, np.int64)])
+        if not len(number):
             return {}
-        number, frame = np.concatenate(self._number[key]), np.concatenate(self._frame[key])
-        rows = np.concatenate(self._rows[key])
+        frame, rows = np.concatenate(self._frame[key]), np.concatenate(self._rows[key])
         order = np.lexsort((frame, number))
         number, rows = number[order], rows[order]
         found, start = np.unique(number, return_index=True)

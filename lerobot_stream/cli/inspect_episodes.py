@@ -78,7 +78,7 @@ def command(
     """Show a dataset, its episodes, and what is wrong with them.
 
     Reads the metadata, the footers of data files, the movie boxes of videos, and rows as far as
-    they are few (64 MB). Nothing is written to the dataset. Exit code 1 means that there are
+    they are few (32 MB). Nothing is written to the dataset. Exit code 1 means that there are
     errors: episodes that cannot be read, or a dataset that is not all there.
     """
     if sort not in ORDERS:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import DecodeError, StreamError
+from lerobot_stream.inspect.spread import spread
 from lerobot_stream.inspect.video_files import TOLERANCE_S
 from lerobot_stream.inspect.whole_video import WholeVideo
 from lerobot_stream.mp4.index import Mp4Index
@@ -156,15 +157,10 @@ def plan_samples(spans: Spans, lengths: NDArray[np.int64], path: str) -> list[_S
     for own in np.unique(camera):
         numbers = number[camera == own]
         numbers = numbers[np.argsort(spans.first_frame[numbers, own], kind="stable")]
-        for i in _spread(len(numbers), EPISODES_PER_FILE):
-            frames = _spread(int(lengths[numbers[i]]), FRAMES_PER_EPISODE)
+        for i in spread(len(numbers), EPISODES_PER_FILE):
+            frames = spread(int(lengths[numbers[i]]), FRAMES_PER_EPISODE)
             samples.append(_Sample(int(numbers[i]), int(own), frames))
     return samples
-
-
-def _spread(count: int, most: int) -> NDArray[np.int64]:
-    """Numbers spread over ``[0, count)``, both ends among them."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
 
 
 def _difference(picture: NDArray[np.uint8], other: NDArray[np.uint8]) -> str:

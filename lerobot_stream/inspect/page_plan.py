@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from lerobot_stream.inspect.facts import Facts
+from lerobot_stream.inspect.spread import spread
 
 DRAWN_EPISODES = 5000
 """Most episodes whose rows are drawn."""
@@ -40,9 +41,4 @@ def plan_thumbnails(
 
 def _spread(numbers: list[int], most: int) -> list[int]:
     """At most so many numbers, at even distances."""
-    if len(numbers) <= most:
-        return numbers
-    if most < 1:
-        return []
-    places = np.linspace(0, len(numbers) - 1, most).round().astype(np.int64)
-    return [numbers[place] for place in np.unique(places)]
+    return [numbers[place] for place in spread(len(numbers), most)]

@@ -175,8 +175,3 @@ def _joined(start: Sequence[int], stop: Sequence[int]) -> list[tuple[int, int, l
         else:
             runs.append((first, last, [member]))
     return runs
-
-
-def spread_frames(length: int, count: int) -> NDArray[np.int64]:
-    """Numbers spread over ``[0, length)``, first and last among them, each once."""
-    return np.unique(np.linspace(0, length - 1, min(count, length)).round().astype(np.int64))

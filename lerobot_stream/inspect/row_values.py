@@ -21,7 +21,7 @@ from lerobot_stream.inspect.row_scan import RowBatch, plan_groups, scan_rows
 from lerobot_stream.inspect.sketches import Sketches
 from lerobot_stream.source.base import Source
 
-READ_BYTES = 64 << 20
+READ_BYTES = 32 << 20
 """Rows that are read without being asked for; of larger datasets as many, spread over them."""
 
 

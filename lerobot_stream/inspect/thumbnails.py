@@ -11,7 +11,8 @@ import numpy as np
 from PIL import Image
 
 from lerobot_stream.errors import DecodeError, FormatError
-from lerobot_stream.inspect.pictures import Picture, Pictures, spread_frames
+from lerobot_stream.inspect.pictures import Picture, Pictures
+from lerobot_stream.inspect.spread import spread
 
 PER_CAMERA = 3
 """Pictures of an episode on a camera: the first frame, the middle one, the last."""
@@ -52,7 +53,7 @@ def make_thumbnails(
 
     def make(cell: tuple[int, str]) -> Thumbnails:
         number, key = cell
-        frames = spread_frames(lengths[number], PER_CAMERA)
+        frames = spread(lengths[number], PER_CAMERA)
         shown = tuple(frames.tolist())
         try:
             decoded = pictures.frames(number, key, frames)

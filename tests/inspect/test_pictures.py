@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from lerobot_stream.errors import DecodeError
 from lerobot_stream.inspect.checks.pictures import judge
-from lerobot_stream.inspect.pictures import Pictures, spread_frames
+from lerobot_stream.inspect.pictures import Pictures
+from lerobot_stream.inspect.spread import spread
 from lerobot_stream.inspect.summary import Summary, inspect_dataset
 from lerobot_stream.mp4.select import byte_span, present
 from lerobot_stream.source.local import LocalSource
@@ -55,7 +56,7 @@ def test_every_picture_is_that_of_its_frame(tmp_path: Path, name: str) -> None:
     written = record(tmp_path / "set", WRITERS[name])
     _, _, pictures = open_pictures(written.root)
     for number, (start, length) in enumerate(zip(written.starts, LENGTHS, strict=True)):
-        frames = spread_frames(length, 3)
+        frames = spread(length, 3)
         for key in (TOP, WRIST):
             shown = [read_number(picture) for picture in pictures.frames(number, key, frames)]
             assert shown == (start + frames).tolist()
@@ -69,7 +70,7 @@ def test_three_pictures_take_at_most_three_gops(tmp_path: Path, name: str) -> No
     assert summary.videos.sidecar is not None
     for number, length in enumerate(LENGTHS):
         source.spans.clear()
-        pictures.frames(number, TOP, spread_frames(length, 3))
+        pictures.frames(number, TOP, spread(length, 3))
         assert 1 <= len(source.spans) <= 3
         index = summary.videos.sidecar.index(source.spans[0][0])
         borders = [*present(index).gop.tolist(), len(index)]
@@ -87,7 +88,7 @@ def test_fifty_episodes_fetch_at_most_three_gops_each(tmp_path: Path) -> None:
     assert summary.videos is not None
     for number, length in enumerate(lengths):
         assert pictures.has(number, TOP)
-        pictures.frames(number, TOP, spread_frames(length, 3))
+        pictures.frames(number, TOP, spread(length, 3))
     assert len(source.spans) <= 3 * 50
     read = sum(len(span) for _, span in source.spans)
     assert read < 0.75 * int(summary.videos.spans.bytes_of_episode().sum())

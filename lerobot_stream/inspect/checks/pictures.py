@@ -13,8 +13,9 @@ from lerobot_stream.errors import DecodeError, FormatError
 from lerobot_stream.inspect.facts import Facts
 from lerobot_stream.inspect.finding import Finding
 from lerobot_stream.inspect.kinds import PICTURES_BLACK, PICTURES_DAMAGED, PICTURES_FROZEN
-from lerobot_stream.inspect.pictures import Picture, Pictures, spread_frames
+from lerobot_stream.inspect.pictures import Picture, Pictures
 from lerobot_stream.inspect.row_files import RowFiles
+from lerobot_stream.inspect.spread import spread
 from lerobot_stream.inspect.video_files import VideoFiles
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.ranges import MAX_GAP_BYTES
@@ -55,12 +56,12 @@ def check_pictures(
         videos: Its videos.
     """
     pictures = Pictures(source, facts.info, facts.table, rows, videos)
-    numbers = spread_frames(len(facts.table), EPISODES).tolist()
+    numbers = spread(len(facts.table), EPISODES).tolist()
     cells = [(n, key) for n in numbers for key in facts.info.camera_keys if pictures.has(n, key)]
 
     def look(cell: tuple[int, str]) -> Finding | None:
         number, key = cell
-        frames = spread_frames(int(facts.table.length[number]), FRAMES)
+        frames = spread(int(facts.table.length[number]), FRAMES)
         episode = int(facts.table.episode_index[number])
         try:
             shown = pictures.frames(number, key, frames, max_gap=MAX_GAP_BYTES)

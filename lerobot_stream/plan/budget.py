@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.errors import PlanError
-from lerobot_stream.plan.shard import plan_shards
 
 DEFAULT_POOL = 32
 """Episodes mixed by one rank where nobody says otherwise."""
@@ -41,29 +40,6 @@ def largest_pool(sizes: NDArray[np.int64], *, pool_size: int, byte_budget: int) 
     if fitting == len(sizes):
         return min(pool_size, fitting)
     return min(pool_size, max(fitting - 1, 0))
-
-
-def fit_workers(
-    lengths: NDArray[np.int64], sizes: NDArray[np.int64], *, num_workers: int, byte_budget: int
-) -> int:
-    """Most workers among which a rank's episodes and its byte budget can be divided.
-
-    Args:
-        lengths: ``(e,)`` Frames of each episode of the rank.
-        sizes: ``(e,)`` Bytes of each.
-        num_workers: Workers wanted, at least 1.
-        byte_budget: Bytes the rank may hold; each worker gets an equal part.
-
-    Returns:
-        At most ``num_workers`` and the number of episodes, at least 1. With one worker
-        the budget may still be too small; then :func:`checked_pool` says why.
-    """
-    for workers in range(min(num_workers, len(lengths)), 1, -1):
-        shares = plan_shards(lengths, workers)
-        part = byte_budget // workers
-        if all(largest_pool(sizes[share], pool_size=1, byte_budget=part) for share in shares):
-            return workers
-    return 1
 
 
 def checked_pool(

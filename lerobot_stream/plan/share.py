@@ -199,7 +199,7 @@ def plan_share(episodes: Episodes, config: PlanConfig, *, rank: int, worker: int
 
     Args:
         episodes: All selected episodes of the dataset.
-        config: What is asked of the job; ``num_workers`` as :func:`fit_workers` found it.
+        config: What is asked of the job.
         rank: Rank of the worker.
         worker: Number of the worker within its rank.
 

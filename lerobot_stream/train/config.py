@@ -13,7 +13,7 @@ from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.config import ReadConfig, StreamConfig, order_seed
 from lerobot_stream.train.image_transforms import DEFAULT_TRANSFORMS, parse_transforms
 from lerobot_stream.train.policies.act_config import ActConfig, check_policy
-from lerobot_stream.train.records import record_from_json, record_to_json
+from lerobot_stream.train.records import record_to_json
 from lerobot_stream.train.settings import check_settings, setting
 
 
@@ -259,21 +259,3 @@ class TrainConfig:
 def write_config(config: TrainConfig, path: Path) -> None:
     """Write a run's settings as ``train_config.json``."""
     path.write_text(json.dumps(record_to_json(config), indent=4) + "\n", encoding="utf-8")
-
-
-def parse_config(data: bytes) -> TrainConfig:
-    """Read the settings of a run.
-
-    Args:
-        data: Bytes of a ``train_config.json``.
-
-    Returns:
-        The settings; what is not there takes its default.
-
-    Raises:
-        ValueError: It is not JSON, or a setting is unknown, of another type or out of bounds.
-    """
-    values = json.loads(data)
-    if not isinstance(values, dict):
-        raise ValueError("wanted a JSON object")
-    return record_from_json(TrainConfig, values)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lerobot_stream.errors import PlanError
-from lerobot_stream.plan.budget import checked_pool, fit_workers, largest_pool, worker_pool_size
-from lerobot_stream.plan.shard import plan_shards
+from lerobot_stream.plan.budget import checked_pool, largest_pool, worker_pool_size
 
 SIZES = st.lists(st.integers(0, 50), min_size=1, max_size=12)
 
@@ -58,26 +57,3 @@ def test_an_unset_pool_is_divided_among_workers(
 def test_a_pool_of_nothing_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="at least 1, got 0"):
         worker_pool_size(0, 1)
-
-
-@given(SIZES, st.integers(1, 6), st.integers(0, 300))
-def test_workers_are_as_many_as_episodes_and_budget_allow(
-    sizes: list[int], num_workers: int, byte_budget: int
-) -> None:
-    lengths = np.arange(len(sizes), dtype=np.int64) % 3 + 1
-
-    def fit(workers: int) -> bool:
-        return all(
-            len(share)
-            and largest_pool(
-                np.array(sizes)[share], pool_size=1, byte_budget=byte_budget // workers
-            )
-            for share in plan_shards(lengths, workers)
-        )
-
-    workers = fit_workers(
-        lengths, np.array(sizes), num_workers=num_workers, byte_budget=byte_budget
-    )
-    assert 1 <= workers <= num_workers
-    assert workers == 1 or fit(workers)
-    assert not any(fit(more) for more in range(workers + 1, num_workers + 1))

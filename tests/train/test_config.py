@@ -14,11 +14,11 @@ from lerobot_stream.train.config import (
     ImageTransformsConfig,
     SchedulerConfig,
     TrainConfig,
-    parse_config,
     write_config,
 )
 from lerobot_stream.train.policies.act_config import ActConfig
 from lerobot_stream.train.policies.config import PolicyConfig
+from lerobot_stream.train.records import record_from_json
 
 DATA = DatasetConfig("owner/name")
 ACT_FILE = Path(__file__).parents[2] / "../shared/interop/lerobot_act/config.json"
@@ -33,7 +33,8 @@ def test_the_file_holds_the_settings(tmp_path: Path) -> None:
         seed=None,
     )
     write_config(config, tmp_path / "train_config.json")
-    assert parse_config((tmp_path / "train_config.json").read_bytes()) == config
+    values = json.loads((tmp_path / "train_config.json").read_bytes())
+    assert record_from_json(TrainConfig, values) == config
 
 
 def test_dotted_names_are_nested_in_the_file(tmp_path: Path) -> None:
@@ -45,14 +46,14 @@ def test_dotted_names_are_nested_in_the_file(tmp_path: Path) -> None:
 
 
 def test_unknown_names_in_the_file_are_named() -> None:
-    data = b'{"dataset": {"repo_id": "a/b", "streming": true}}'
+    values = {"dataset": {"repo_id": "a/b", "streming": True}}
     with pytest.raises(ValueError, match=r"dataset\.streming, did you mean dataset\.streaming"):
-        parse_config(data)
+        record_from_json(TrainConfig, values)
 
 
 def test_a_dataset_must_be_given() -> None:
     with pytest.raises(ValueError, match="dataset"):
-        parse_config(b"{}")
+        record_from_json(TrainConfig, {})
 
 
 @pytest.mark.parametrize(

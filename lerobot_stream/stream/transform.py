@@ -42,12 +42,26 @@ def transformed(
             pictures = batch[key]
             items = []
             for row, number in enumerate(index.tolist()):
-                with torch.random.fork_rng(devices=[]):
-                    # Not torch.manual_seed, which also seeds the GPUs that train.
-                    torch.default_generator.manual_seed(item_seed(seed, of_epoch[row], number))
-                    items.append(transform(pictures[row]))  # type: ignore[arg-type]
+                seeds = (seed, of_epoch[row], number)
+                items.append(transform_item(transform, pictures[row], seeds))  # type: ignore[arg-type]
             batch[key] = torch.stack(items)
         yield batch
+
+
+def transform_item(
+    transform: Transform, pictures: torch.Tensor, seeds: tuple[int, int, int]
+) -> torch.Tensor:
+    """Apply a transform to one camera of an item.
+
+    Args:
+        transform: May draw from PyTorch's global generator, which is put back afterwards.
+        pictures: ``(C, H, W)`` or ``(T, C, H, W)``.
+        seeds: The stream's seed, the epoch, the item's dataset index.
+    """
+    with torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed, which also seeds the GPUs that train.
+        torch.default_generator.manual_seed(item_seed(*seeds))
+        return transform(pictures)
 
 
 def item_seed(seed: int, epoch: int, index: int) -> int:

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.stream.map_style import LeRobotDataset
-from lerobot_stream.stream.transform import Transform, item_seed
+from lerobot_stream.stream.transform import Transform, transform_item
 from lerobot_stream.train.loader import LoaderSettings, make_loader
 from lerobot_stream.train.map_order import Number, endless_batches
 from lerobot_stream.train.policies.base import Batch
@@ -288,11 +288,9 @@ class NumberedItems(Dataset[dict[str, Any]]):
         epoch, place = number
         item = self._dataset[place]
         if self._transform is not None:
-            seed = item_seed(self._seed, epoch, int(item["index"]))
+            seeds = (self._seed, epoch, int(item["index"]))
             for key in self._cameras:
-                with torch.random.fork_rng(devices=[]):
-                    torch.default_generator.manual_seed(seed)  # not those of GPUs
-                    item[key] = self._transform(item[key])
+                item[key] = transform_item(self._transform, item[key], seeds)
         return item
 
 

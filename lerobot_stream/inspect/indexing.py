@@ -98,7 +98,7 @@ def index_videos(
         num_files=len(sidecar.paths),
         subset=sidecar.subset,
         dataset_paths=tuple(everything),
-        findings=tuple(f for f in found if f.episode is None or f.episode in chosen),
+        findings=tuple(f for f in found if not f.episodes or chosen & set(f.episodes)),
     )
 
 

@@ -18,7 +18,7 @@ from lerobot_stream.dataset.info import Feature, Info
 from lerobot_stream.dataset.parquet import Footer, read_columns
 from lerobot_stream.errors import FormatError, MissingFileError
 from lerobot_stream.inspect.finding import Finding, file_fault
-from lerobot_stream.inspect.kinds import FILE_DAMAGED, FILE_MISSING
+from lerobot_stream.inspect.kinds import FILE_DAMAGED, FILE_MISSING, FILE_UNUSED
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.ranges import SourceFile
 
@@ -62,7 +62,7 @@ class RowFiles:
     episode_bytes: NDArray[np.int64]
     """``(E,)`` Bytes that reading each episode's rows takes; -1 where unknown."""
     faults: tuple[Finding, ...]
-    """Files that cannot be read."""
+    """Files that cannot be read; information where no episode points to them."""
     footers: FooterCache
     """Footers of these files."""
 
@@ -100,7 +100,7 @@ def read_row_files(
     """
     listed = [path for path in source.list_files() if info.is_data_file(path)]
     wanted = sorted({*listed, *table.data_paths} - set(besides))
-    footers, holders = FooterCache(source), Holders(table)
+    footers, holders, pointed = FooterCache(source), Holders(table), set(table.data_paths)
 
     def read(path: str) -> _Part | FormatError | MissingFileError:
         try:
@@ -116,6 +116,8 @@ def read_row_files(
                 parts.append(part)
                 continue
             kind = FILE_DAMAGED if isinstance(part, FormatError) else FILE_MISSING
+            if path not in pointed:
+                kind = FILE_UNUSED
             lost, holds = holders.episodes(path), holders.describe(path)
             faults.append(file_fault(kind, part, path, episodes=lost, holds=holds))
     return _join(tuple(paths), parts, table, tuple(faults), footers)

@@ -124,3 +124,12 @@ def test_a_file_that_no_episode_points_to_is_told(tmp_path: Path) -> None:
         finding.path for finding in look(tmp_path).findings if finding.kind.name == "file-unused"
     ]
     assert found == ["videos/extra.mp4"]
+
+
+def test_a_damaged_file_that_no_episode_points_to_costs_nothing(tmp_path: Path) -> None:
+    base(tmp_path)
+    (tmp_path / "data/chunk-000/file-009.parquet").write_bytes(b"left over")
+    summary = look(tmp_path)
+    assert not summary.has("error", "warning")
+    told = [str(finding) for finding in summary.findings if finding.kind.name == "file-unused"]
+    assert any("file-009.parquet: has no Parquet footer" in text for text in told)

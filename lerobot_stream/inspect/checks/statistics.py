@@ -26,6 +26,8 @@ from lerobot_stream.inspect.row_files import is_number
 
 BOOKKEEPING = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 """Columns that say which row it is, and may well be constant."""
+_OUTCOME = "next."
+"""Starts the names of rewards and the like, which no policy takes in."""
 _NORMALISING = ("min", "max", "mean", "std")
 _PER_VALUE = (*_NORMALISING, "q01", "q10", "q50", "q90", "q99")
 _EDGE = 1e-3
@@ -105,7 +107,7 @@ def _values(key: str, values: Statistic, feature: Feature) -> Iterator[Finding]:
             path=PATH,
             expected=f"{size} values",
         )
-    elif key not in BOOKKEEPING and feature.dtype != "bool":
+    elif key not in BOOKKEEPING and feature.dtype != "bool" and not key.startswith(_OUTCOME):
         yield from _constant(key, numbers, feature)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from threading import BrokenBarrierError
-from typing import Protocol
+from typing import Any, Protocol
 
 from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.sidecar.mapped_store import map_sidecar
@@ -20,6 +22,21 @@ class Barrier(Protocol):
 
 class Queue(Protocol):
     def put(self, item: object) -> None: ...
+
+
+def run_at_once(count: int, target: Callable[..., None], *arguments: object) -> list[Any]:
+    """Run a function in several new processes at once; give what each has reported."""
+    context = get_context("spawn")
+    barrier, results = context.Barrier(count), context.Queue()
+    children = [
+        context.Process(target=target, args=(*arguments, barrier, results)) for _ in range(count)
+    ]
+    for child in children:
+        child.start()
+    found = [results.get(timeout=120) for _ in children]
+    for child in children:
+        child.join(60)
+    return found
 
 
 def size_of_first_sample(task: tuple[SampleTables, str]) -> int:

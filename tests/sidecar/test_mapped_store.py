@@ -7,7 +7,6 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from lerobot_stream.sidecar.mapped_store import map_sidecar, mapped_cache_dir, m
 from lerobot_stream.sidecar.schema import Sidecar
 from tests.sidecar.memory import PINNED, MemorySource, make_mp4
 from tests.sidecar.mounts import in_small_folder
-from tests.sidecar.processes import map_at_once
+from tests.sidecar.processes import map_at_once, run_at_once
 
 INTEROP = Path(__file__).parents[2] / "../shared/interop"
 ALL = ["videos/a.mp4", "videos/b.mp4", "videos/c.mp4"]
@@ -197,17 +196,7 @@ def test_a_process_killed_while_mapping_leaves_nothing_that_is_picked_up(
 
 
 def test_of_four_processes_that_start_at_once_one_maps(sidecar: Path, cache: Path) -> None:
-    context = get_context("spawn")
-    barrier, results = context.Barrier(4), context.Queue()
-    children = [
-        context.Process(target=map_at_once, args=(sidecar, cache, barrier, results))
-        for _ in range(4)
-    ]
-    for child in children:
-        child.start()
-    found = [results.get(timeout=120) for _ in children]
-    for child in children:
-        child.join(60)
+    found = run_at_once(4, map_at_once, sidecar, cache)
     assert sorted(tables for tables, _ in found) == [0, 0, 0, 3]
     assert [lengths for _, lengths in found] == [[10, 11, 12]] * 4
     assert len(names(cache)) == 1

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import portalocker
@@ -26,7 +25,7 @@ from lerobot_stream.source.base import Source
 from lerobot_stream.source.local import LocalSource
 from tests.media import encode
 from tests.sidecar.memory import PINNED, UNPINNED, MemorySource, make_mp4
-from tests.sidecar.processes import open_at_once
+from tests.sidecar.processes import open_at_once, run_at_once
 
 A, B, C = "videos/a.mp4", "videos/b.mp4", "videos/c.mp4"
 ALL = [A, B, C]
@@ -197,16 +196,7 @@ def test_of_four_processes_that_start_at_once_one_builds(tmp_path: Path, cache: 
     (root / "videos").mkdir(parents=True)
     for i in range(3):
         encode(root / f"videos/{i}.mp4", range(4 + i), codec="mpeg4")
-    context = get_context("spawn")
-    barrier, results = context.Barrier(4), context.Queue()
-    children = [
-        context.Process(target=open_at_once, args=(root, cache, barrier, results)) for _ in range(4)
-    ]
-    for child in children:
-        child.start()
-    found = [results.get(timeout=120) for _ in children]
-    for child in children:
-        child.join(60)
+    found = run_at_once(4, open_at_once, root, cache)
     assert sorted(requests for requests, _ in found) == [0, 0, 0, 3]
     assert [lengths for _, lengths in found] == [[4, 5, 6]] * 4
     assert len(names(cache)) == 1

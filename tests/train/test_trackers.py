@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import types
 from pathlib import Path
@@ -89,12 +90,19 @@ def test_tensorboard_reads_back_the_metrics(tmp_path: Path) -> None:
 
 def test_weights_and_biases_itself_writes_a_run_offline(tmp_path: Path) -> None:
     pytest.importorskip("wandb")
+    process = multiprocessing.get_context("spawn").Process(target=log_offline, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    (file,) = tmp_path.rglob("run-abc.wandb")  # complete when the process has ended
+    assert b"loss" in file.read_bytes()
+
+
+def log_offline(folder: Path) -> None:
     wandb = WandbConfig(enable=True, mode="offline", run_id="abc")
-    (tracker,) = open_trackers(TrainConfig(DATA, wandb=wandb), tmp_path)
+    (tracker,) = open_trackers(TrainConfig(DATA, wandb=wandb), folder)
     tracker.log(3, {"loss": 1.5})
     tracker.close()
-    (file,) = tmp_path.rglob("run-abc.wandb")
-    assert b"loss" in file.read_bytes()
 
 
 def test_nothing_is_opened_unasked(tmp_path: Path) -> None:

@@ -116,8 +116,8 @@ def read_row_files(
                 parts.append(part)
                 continue
             kind = FILE_DAMAGED if isinstance(part, FormatError) else FILE_MISSING
-            if path not in pointed:
-                kind = FILE_UNUSED
+            if path not in pointed and len(table) >= info.total_episodes:
+                kind = FILE_UNUSED  # else it may hold what the table lacks
             lost, holds = holders.episodes(path), holders.describe(path)
             faults.append(file_fault(kind, part, path, episodes=lost, holds=holds))
     return _join(tuple(paths), parts, table, tuple(faults), footers)

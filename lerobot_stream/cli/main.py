@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ import typer
 
 from lerobot_stream.cli.app import COMMANDS, make_app
 from lerobot_stream.cli.logs import shown_logs
-from lerobot_stream.cli.options import find_renamed
+from lerobot_stream.cli.options import find_meant, find_renamed
 from lerobot_stream.errors import StreamError
 
 DONE, FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -69,7 +68,8 @@ def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str])
         message, hint = _usage(error)
         if not message:  # called without a command: the help has been shown
             return error.exit_code
-        return _report(message, hint=hint or f"{program} --help", code=error.exit_code)
+        command = getattr(getattr(error, "ctx", None), "command_path", program)
+        return _report(message, hint=hint or f"{command} --help", code=error.exit_code)
     except ValueError as error:
         if not _raised_by_us(error.__traceback__):
             raise
@@ -91,10 +91,12 @@ def _notes(error: BaseException) -> list[str]:
 
 def _usage(error: typer.TyperException) -> tuple[str, str | None]:
     """The message in our own style, and the flag or command that was perhaps meant."""
-    flag, known = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    flag = getattr(error, "option_name", None)
+    if flag is not None and not hasattr(error, "possibilities"):
+        return f"{flag} needs a value, as in {flag}=VALUE", None
     if flag is not None:
-        close = difflib.get_close_matches(flag, known or (), n=1)
-        return f"no such option: {flag}", f"did you mean {close[0]}" if close else None
+        meant = find_meant(flag, getattr(error, "possibilities", None) or ())
+        return f"no such option: {flag}", f"did you mean {meant}" if meant else None
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:], None
 

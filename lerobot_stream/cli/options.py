@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
@@ -19,8 +20,17 @@ RENAMED = {
     "streaming_data_root": "metadata and videos come from one place: use --dataset.root",
     "streaming_max_open_decoders": "use --dataset.video_decoder_cache_size",
     "streaming_encoding": "it belongs to recording; training takes videos as they are",
+    "video_backend": "leave it out: torchcodec decodes every video",
+    "policy.push_to_hub": "leave it out: training uploads nothing",
+    "policy.repo_id": "leave it out: training uploads nothing",
+    "env.type": "there is no simulation here: use --dataset.eval_split and --eval_steps",
+    "eval_freq": "use --dataset.eval_split and --eval_steps",
+    "optimizer.lr": "use --policy.optimizer_lr",
+    "use_policy_training_preset": "leave it out: what --optimizer and --scheduler do not say is "
+    "the policy's own",
 }
-"""Last part of a flag that had its day, and what to do today."""
+"""A flag that is none today, whole or its last part, and what to do."""
+_CLOSE = 0.8
 
 
 def takes_settings(config_class: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -133,7 +143,23 @@ def find_renamed(arguments: Sequence[str]) -> tuple[str, str] | None:
     """
     for argument in arguments:
         flag = argument.split("=", 1)[0]
-        advice = RENAMED.get(flag.removeprefix("--").rsplit(".", 1)[-1])
+        name = flag.removeprefix("--")
+        advice = RENAMED.get(name) or RENAMED.get(name.rsplit(".", 1)[-1])
         if flag.startswith("--") and advice:
             return flag, advice
     return None
+
+
+def find_meant(flag: str, known: Sequence[str]) -> str | None:
+    """Guess which flag was meant.
+
+    Args:
+        flag: As it was written, ``--batch-size``.
+        known: Flags that there are.
+
+    Returns:
+        The one it is spelt like, or whose last part it is; None where nothing is near enough.
+    """
+    close = difflib.get_close_matches(flag, known, n=1, cutoff=_CLOSE)
+    whole = [name for name in known if name.endswith("." + flag.removeprefix("--"))]
+    return next(iter([*whole, *close]), None)

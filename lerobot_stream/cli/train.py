@@ -35,6 +35,11 @@ def command(flags: Mapping[str, str]) -> None:
     """
     explicit = parse_flags(TrainConfig, flags)
     path = explicit.get("config_path")
+    if explicit.get("resume") and path is None:
+        raise ValueError(
+            "--resume=true needs "
+            "--config_path=…/checkpoints/last/pretrained_model/train_config.json"
+        )
     if explicit.get("resume") and isinstance(path, str):
         find_checkpoint(Path(path))  # says more than its settings would, if it is none of ours
     defaults = _read_defaults(path)

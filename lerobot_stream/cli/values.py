@@ -54,7 +54,7 @@ def parse_value(text: str, annotation: object) -> object:
     if text == "null" and types.NoneType in members:
         return None
     if any(_is_a(member, (*_SEQUENCES, *_MAPPINGS)) for member in members):
-        return from_json(_json(text), annotation)
+        return from_json(_json(text, annotation), annotation)
     for member in members:
         if get_origin(member) is Literal:
             for choice in get_args(member):
@@ -127,12 +127,13 @@ def _mapping(value: object, member: object) -> object:
     return {key: from_json(item, arguments[1]) for key, item in value.items()}
 
 
-def _json(text: str) -> object:
+def _json(text: str, annotation: object) -> object:
     if not text.startswith("@"):
         try:
             return json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"wanted JSON, found {text!r} ({error.msg})") from None
+            wanted = describe(annotation)
+            raise ValueError(f"wanted {wanted}, found {text!r} ({error.msg})") from None
     path = Path(text[1:])
     try:
         return json.loads(path.read_bytes())

@@ -80,6 +80,12 @@ def find_checkpoint(config_path: Path) -> Path:
     Raises:
         CheckpointError: There is none, or another program wrote it.
     """
+    if config_path.is_dir():
+        raise CheckpointError(
+            "is a folder, wanted the train_config.json in it",
+            path=str(config_path),
+            hint=f"--config_path=…/checkpoints/last/{PRETRAINED_MODEL}/{TRAIN_CONFIG}",
+        )
     folder = config_path.resolve().parent.parent
     for part in (config_path, folder / PRETRAINED_MODEL, folder / TRAINING_STATE):
         if not part.exists():

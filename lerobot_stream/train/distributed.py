@@ -117,8 +117,12 @@ def choose_device(name: str | None, *, local_rank: int) -> torch.device:
     if device.type == "cuda":
         count = torch.cuda.device_count()
         number = device.index if ":" in name else local_rank
+        if not count:
+            raise ValueError(f"--policy.device={name}: PyTorch finds no GPU here")
         if number >= count:
-            raise ValueError(f"--policy.device={name} needs GPU {number}, PyTorch sees {count}")
+            raise ValueError(
+                f"--policy.device={name} needs {number + 1} GPUs, PyTorch finds {count}"
+            )
         return torch.device("cuda", number)
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError("--policy.device=mps is not available here")

@@ -97,6 +97,36 @@ def test_ends_without_a_word_when_stopped(
             "error: no such option: --dataset.buffer_size\n  hint: use ",
             id="renamed flag",
         ),
+        pytest.param(
+            ["train", "--batch-size=3"],
+            "error: no such option: --batch-size\n  hint: did you mean --batch_size",
+            id="flag of another spelling",
+        ),
+        pytest.param(
+            ["train", "--streaming=true"],
+            "error: no such option: --streaming\n  hint: did you mean --dataset.streaming",
+            id="flag without its group",
+        ),
+        pytest.param(
+            ["train", "--policy.repo_id=a/b"],
+            "error: no such option: --policy.repo_id\n  hint: leave it out",
+            id="flag of another program",
+        ),
+        pytest.param(
+            ["train", "--robot.type=x"],
+            "error: no such option: --robot.type\n  hint: lerobot-stream train --help",
+            id="flag like no other",
+        ),
+        pytest.param(
+            ["train", "--dataset.streaming"],
+            "error: --dataset.streaming needs a value, as in --dataset.streaming=VALUE\n",
+            id="flag without its value",
+        ),
+        pytest.param(
+            ["train", "--resume=true"],
+            "error: --resume=true needs --config_path=",
+            id="resume without a configuration",
+        ),
         pytest.param(["train"], "error: --dataset.repo_id must be given\n", id="missing setting"),
         pytest.param(
             ["train", "--dataset.repo_id=a/b", "--batch_size=0"],
@@ -109,7 +139,11 @@ def test_ends_without_a_word_when_stopped(
             id="missing configuration",
         ),
         pytest.param(["fly"], "error: no such command 'fly'", id="unknown command"),
-        pytest.param(["build-sidecar"], "error: missing option '--repo-id'", id="missing option"),
+        pytest.param(
+            ["build-sidecar"],
+            "error: missing option '--repo-id'\n  hint: lerobot-stream build-sidecar --help",
+            id="missing option",
+        ),
         pytest.param(
             ["build-sidecar", "--repo-id=a/b", "--workers=x"],
             "error: invalid value",

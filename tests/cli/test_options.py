@@ -97,6 +97,8 @@ def test_a_missing_setting_is_named_as_a_flag() -> None:
         ("--dataset.streaming_data_root=/x", "--dataset.root"),
         ("--dataset.streaming_max_open_decoders=4", "--dataset.video_decoder_cache_size"),
         ("--dataset.streaming_encoding=true", "recording"),
+        ("--dataset.video_backend=pyav", "torchcodec"),
+        ("--policy.push_to_hub=false", "uploads nothing"),
     ],
 )
 def test_a_flag_of_an_earlier_day_gets_todays(argument: str, advice: str) -> None:

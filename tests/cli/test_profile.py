@@ -56,7 +56,7 @@ def test_windows_are_read_from_json(written: Written, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--delta-timestamps=x", "error: --delta-timestamps: wanted JSON"),
+        ("--delta-timestamps=x", "error: --delta-timestamps: wanted a JSON object"),
         ('--delta-timestamps={"nothing": [0]}', "no feature 'nothing'"),
         ("--strategy=fast", "must be one of remaining, round_robin, clip"),
         ("--episodes=none", "--episodes: wanted a count or a list"),

@@ -112,6 +112,13 @@ def test_a_checkpoint_of_another_program_points_to_its_weights(tmp_path: Path) -
     assert f"--policy.path={folder.resolve()}/pretrained_model" in str(caught.value.hint)
 
 
+def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
+    folder = save(tmp_path, 5)
+    with pytest.raises(CheckpointError, match=r"wanted the train_config\.json in it") as caught:
+        find_checkpoint(folder)
+    assert "last/pretrained_model/train_config.json" in str(caught.value.hint)
+
+
 def test_a_configuration_beside_no_state_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "train_config.json").touch()
     with pytest.raises(CheckpointError, match="training_state"):

@@ -58,6 +58,12 @@ def test_a_device_that_is_not_there_is_a_usage_error(name: str) -> None:
         choose_device(name, local_rank=0)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_where_there_is_none_is_a_usage_error() -> None:
+    with pytest.raises(ValueError, match=r"--policy\.device=cuda: PyTorch finds no GPU here"):
+        choose_device("cuda", local_rank=0)
+
+
 def test_the_best_device_is_chosen() -> None:
     best = "cuda" if torch.cuda.is_available() else "cpu"
     if not torch.backends.mps.is_available():

@@ -14,7 +14,7 @@ from lerobot_stream.mp4.index import Mp4Index
 from lerobot_stream.mp4.mux import mini_mp4_sizes
 from lerobot_stream.mp4.select import Presentation, byte_spans, present, select_samples
 from lerobot_stream.sidecar.choices import FramesBy
-from lerobot_stream.sidecar.frames import Severity, place_episodes
+from lerobot_stream.sidecar.frames import Finding, Severity, place_episodes
 
 _REPOINT = "exclude the episode, or repair meta/episodes"
 _REPAIR = "exclude the episode, or repair the file"
@@ -215,18 +215,7 @@ class _Draft:
                 frames_by=self.frames_by,
             )
             for finding in placement.findings:
-                self.problems.append(
-                    SpanProblem(
-                        finding.severity,
-                        int(self.table.episode_index[numbers[finding.number]]),
-                        self.video_keys[camera],
-                        path,
-                        finding.message,
-                        finding.expected,
-                        finding.found,
-                        finding.hint,
-                    )
-                )
+                self._report(finding, camera, numbers, path)
             good = placement.start >= 0
             if good.any():
                 starts = placement.start[good]
@@ -282,6 +271,22 @@ class _Draft:
             entry_start=entry_start,
             entry_frame=entry_frame,
             problems=tuple(problems),
+        )
+
+    def _report(self, finding: Finding, camera: int, numbers: NDArray[np.int64], path: str) -> None:
+        """Note a finding about one of the episodes of a file."""
+        episode = int(self.table.episode_index[numbers[finding.number]])
+        self.problems.append(
+            SpanProblem(
+                finding.severity,
+                episode,
+                self.video_keys[camera],
+                path,
+                finding.message,
+                finding.expected,
+                finding.found,
+                finding.hint,
+            )
         )
 
     def _report_all(

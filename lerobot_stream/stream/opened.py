@@ -101,13 +101,7 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
         fps=info.fps,
         tolerance_s=config.tolerance_s,
     )
-    numbers = select_episodes(meta.episodes, config.episodes, config.exclude_episodes)
-    if not len(numbers):
-        raise DatasetError(
-            f"no episodes to read: the dataset has {len(meta.episodes)}",
-            path=source.identity.data_root,
-            hint="record episodes first, or select others with --dataset.episodes",
-        )
+    numbers = _select(meta.episodes, config, place=source.identity.data_root)
     check_pointers(meta.episodes, numbers)
     paths = video_paths(meta.episodes, info.video_keys, numbers)
     if config.download:
@@ -128,6 +122,17 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     check_spans(spans, meta.episodes, numbers)
     layout = _plan_layout(meta, sidecar, spans, numbers, windows)
     return OpenedDataset(config, source, meta, sidecar, spans, numbers, row_paths, windows, layout)
+
+
+def _select(table: EpisodeTable, config: ReadConfig, *, place: str) -> NDArray[np.int64]:
+    numbers = select_episodes(table, config.episodes, config.exclude_episodes)
+    if not len(numbers):
+        raise DatasetError(
+            f"no episodes to read: the dataset has {len(table)}",
+            path=place,
+            hint="record episodes first, or select others with --dataset.episodes",
+        )
+    return numbers
 
 
 def _open_tables(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,7 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
         StreamError: The dataset cannot be read, or a selected episode contradicts its files.
         ValueError: An episode or a window that the dataset does not have was asked for.
     """
+    started = time.monotonic()
     source = open_source(
         config.repo_id,
         root=config.root,
@@ -121,6 +123,13 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     )
     check_spans(spans, meta.episodes, numbers)
     layout = _plan_layout(meta, sidecar, spans, numbers, windows)
+    logger.info(
+        "%d episodes checked in %.1f s, %d requests, %.1f MB read",
+        len(numbers),
+        time.monotonic() - started,
+        source.count.requests,
+        source.count.bytes / 1e6,
+    )
     return OpenedDataset(config, source, meta, sidecar, spans, numbers, row_paths, windows, layout)
 
 

@@ -12,7 +12,7 @@ from lerobot_stream.errors import StreamError
 from lerobot_stream.train.config import DatasetConfig, TensorboardConfig, TrainConfig, WandbConfig
 from lerobot_stream.train.trackers import open_trackers
 
-DATA = DatasetConfig("a/b")
+DATA = DatasetConfig("a/b", root="s3://KEY:SECRET@bucket/set")
 
 
 class FakeRun:
@@ -48,7 +48,8 @@ def test_weights_and_biases_gets_settings_and_metrics(
     tracker.close()
     assert (run.begun["id"], run.begun["resume"], run.begun["mode"]) == ("abc", "allow", "offline")
     assert (run.begun["project"], run.begun["name"]) == ("p", "job")
-    assert run.begun["config"]["dataset"]["repo_id"] == "a/b"
+    dataset = run.begun["config"]["dataset"]
+    assert (dataset["repo_id"], dataset["root"]) == ("a/b", "s3://bucket/set")
     assert run.logged == [(3, {"loss": 1.5})]
     assert run.finished
 

@@ -206,9 +206,9 @@ def _header(
     mdat = _mdat_header(payload)
 
     def moov(place: int) -> bytes:
-        chunk = [_words([1, 1, num_samples, 1]), _words([1, place])]
-        boxes = [make_full_box("stsc", chunk[0]), make_full_box("stco", chunk[1])]
-        return _moov(movie, num_samples, timescale, [*tables, *boxes])
+        stsc = make_full_box("stsc", _words([1, 1, num_samples, 1]))
+        stco = make_full_box("stco", _words([1, place]))
+        return _moov(movie, num_samples, timescale, [*tables, stsc, stco])
 
     size = len(moov(0))  # the same with any place in it
     return movie.ftyp + moov(len(movie.ftyp) + size + len(mdat)) + mdat

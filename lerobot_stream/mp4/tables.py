@@ -140,7 +140,7 @@ def _places(
         message = f"mp4 chunk {int(np.argmax(outside))} lies outside the file's {file_size} bytes"
         raise FormatError(message, path=extract.path, where=box.where)
     per_chunk, chunk_entry = _chunks(extract, stbl, num_chunks, len(size))
-    # bytes of a chunk's samples before each sample: running total less the chunk's own start
+    # bytes of an mp4 chunk's samples before each: running total less that at the chunk's start
     before = np.cumsum(size) - size
     first = np.cumsum(per_chunk) - per_chunk
     # chunks without samples may come last, after every sample

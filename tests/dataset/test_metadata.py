@@ -31,7 +31,7 @@ def test_metadata_is_everything_but_rows_and_videos(tmp_path: Path) -> None:
 def test_no_data_file_is_touched(tmp_path: Path) -> None:
     write_dataset(tmp_path, lengths=[3, 4])
     (tmp_path / "data/chunk-000/file-000.parquet").write_bytes(b"torn")
-    read_metadata(open_local(tmp_path))
+    assert read_metadata(open_local(tmp_path)).episodes.length.tolist() == [3, 4]
 
 
 def test_a_folder_without_a_dataset_is_named(tmp_path: Path) -> None:

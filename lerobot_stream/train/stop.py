@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+_ECHO_S = 5.0
+"""Schedulers signal every process of a job, and ``torchrun`` passes on what it hears."""
 
 
 class StopRequest:
-    """Knows whether a signal has asked to stop; the second one ends the process at once."""
+    """Knows whether a signal has asked to stop; the second one ends the process at once.
+
+    The same one again within five seconds is an echo of the first.
+    """
 
     def __init__(self) -> None:
         """Nothing was asked for yet."""
         self.signal: signal.Signals | None = None
+        self._heard_s = 0.0
         self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopRequest:
@@ -35,6 +43,9 @@ class StopRequest:
             signal.signal(number, handler)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
-        self.signal = signal.Signals(number)
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_DFL)
+        if self.signal is None:
+            self.signal = signal.Signals(number)
+            self._heard_s = time.monotonic()
+        elif number != self.signal or time.monotonic() > self._heard_s + _ECHO_S:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)

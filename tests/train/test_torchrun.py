@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,18 +47,26 @@ def agent(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def answer(process: subprocess.Popen[str]) -> str:
-    out, said = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 0, said
-    return out
+def ranks_of(torchrun: subprocess.Popen[str]) -> list[int]:
+    """Process ids of the ranks that a torchrun has started."""
+    children = Path(f"/proc/{torchrun.pid}/task/{torchrun.pid}/children")
+    return [int(number) for number in children.read_text().split()]
+
+
+def wait_for(moment: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not moment():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+            raise AssertionError(process.communicate()[1])
 
 
 def metrics(output: Path) -> Sequence[tuple[int, float]]:
-    lines = map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
-    return [(line["step"], line["items"]) for line in lines]
+    path = output / "metrics.jsonl"
+    whole = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [(line["step"], line["items"]) for line in map(json.loads, whole)]
 
 
-def test_two_nodes_train_together_and_one_goes_on_with_other_ranks(
+def test_two_nodes_are_stopped_by_a_signal_and_one_goes_on_with_other_ranks(
     tmp_path: Path, program: Path
 ) -> None:
     out = tmp_path / "out"
@@ -68,7 +78,7 @@ def test_two_nodes_train_together_and_one_goes_on_with_other_ranks(
         "--policy.device=cpu",
         *(f"--policy.{name}={getattr(TINY_ACT, name)}" for name in SETTINGS),
         "--batch_size=4",
-        "--steps=2",
+        "--steps=100000",
         "--log_freq=1",
         f"--output_dir={out}",
     ]
@@ -80,12 +90,21 @@ def test_two_nodes_train_together_and_one_goes_on_with_other_ranks(
         agent(*nodes, "--node_rank=0", program, *flags) as first,
         agent(*nodes, "--node_rank=1", program, *flags) as second,
     ):
-        printed = [answer(first), answer(second)]
-    assert printed == [f"{out}/checkpoints/000002\n"] * 2
-    assert metrics(out) == [(1, 8), (2, 16)]
+        wait_for(lambda: len(metrics(out)) > 1, first)
+        for process in (*ranks_of(first), first.pid):  # as a scheduler does
+            os.kill(process, signal.SIGTERM)
+        said = [process.communicate(timeout=LIMIT_S)[1] for process in (first, second)]
+    last = out / "checkpoints/last"
+    step = len(metrics(out))
+    assert metrics(out) == [(number, 8 * number) for number in range(1, step + 1)], said
+    assert last.resolve().name == f"{step:06d}"
 
-    last = out / "checkpoints/last/pretrained_model/train_config.json"
-    going_on = ["--resume=true", "--resume_elastic=true", f"--config_path={last}", "--steps=3"]
-    with agent("--standalone", "--nproc_per_node=3", program, *going_on) as job:
-        answer(job)
-    assert metrics(out) == [(1, 8), (2, 16), (3, 28)]
+    path = last / "pretrained_model/train_config.json"
+    going_on = ["--resume=true", "--resume_elastic=true", f"--config_path={path}"]
+    with agent(
+        "--standalone", "--nproc_per_node=3", program, *going_on, f"--steps={step + 1}"
+    ) as job:
+        printed, said_then = job.communicate(timeout=LIMIT_S)
+    assert job.returncode == 0, said_then
+    assert printed == f"{out}/checkpoints/{step + 1:06d}\n" * 3
+    assert metrics(out)[step:] == [(step + 1, 8 * step + 12)]

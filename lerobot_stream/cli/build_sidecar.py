@@ -30,6 +30,8 @@ _SHOWN = 20
 
 logger = logging.getLogger(__name__)
 
+_ARCHIVE = b"PK\3\4"
+
 
 def command(
     repo_id: RepoId,
@@ -64,6 +66,8 @@ def command(
     dataset before a run starts. A sidecar in the cache that still fits is kept.
     """
     chosen = None if episodes is None else parse_episodes(episodes)
+    if output is not None:
+        _check_output(output)
     source = open_address(repo_id, root=data_root or root, revision=revision, repo_type=repo_type)
     _check_backend(range_backend, source)
     if push:
@@ -115,6 +119,18 @@ def _report(
     console.print(f"sidecar of {what}", markup=False, soft_wrap=True)
     if not as_json:
         typer.echo(built.path)
+
+
+def _check_output(output: Path) -> None:
+    """Replace sidecars only, never a file of a dataset."""
+    if not output.exists():
+        return
+    if not output.is_file():
+        raise ValueError(f"--output={output} is no file that can be replaced")
+    with output.open("rb") as stream:
+        start = stream.read(len(_ARCHIVE))
+    if start not in (_ARCHIVE, b""):
+        raise ValueError(f"--output={output} is there and is no sidecar; name another file")
 
 
 def _check_backend(range_backend: str | None, source: Source) -> None:

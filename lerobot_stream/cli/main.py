@@ -70,6 +70,10 @@ def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str])
             return error.exit_code
         command = getattr(getattr(error, "ctx", None), "command_path", program)
         return _report(message, hint=hint or f"{command} --help", code=error.exit_code)
+    except MemoryError as error:
+        what = str(error) or "a part of the data is larger than what is free"
+        hint = "use smaller batches, pools or budgets, or look for absurd sizes in the dataset"
+        return _report(f"not enough memory: {what}", hint=hint, code=FAULT)
     except ValueError as error:
         if not _raised_by_us(error.__traceback__):
             raise

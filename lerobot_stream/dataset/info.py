@@ -200,7 +200,7 @@ def _feature(key: str, value: object) -> Feature:
     shape = value.get("shape") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(dtype, str) or not isinstance(shape, list):
         raise FormatError("wanted dtype and shape", path=INFO_PATH, where=where)
-    if not all(isinstance(size, int) and size >= 0 for size in shape):
+    if not all(type(size) is int and size >= 0 for size in shape):
         raise FormatError(f"{shape} is no shape", path=INFO_PATH, where=where)
     if math.prod(shape) > _MAX_VALUES:
         message = f"shape {shape} has {math.prod(shape)} values, more than {_MAX_VALUES}"

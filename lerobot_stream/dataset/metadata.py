@@ -87,7 +87,10 @@ def select_episodes(
 
 
 def _numbers(table: EpisodeTable, episodes: Sequence[int]) -> NDArray[np.int64]:
-    wanted = np.asarray(episodes, np.int64)
+    try:
+        wanted = np.asarray(episodes, np.int64)
+    except OverflowError as error:
+        raise ValueError(f"an episode of {list(episodes)} is no number of 64 bits") from error
     unknown = wanted[~np.isin(wanted, table.episode_index)]
     if len(unknown):
         extent = "no episodes"

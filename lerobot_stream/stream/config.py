@@ -10,6 +10,9 @@ from typing import get_args
 from lerobot_stream.plan.strategy import Strategy
 from lerobot_stream.sidecar.choices import LOCK_TIMEOUT_S, FramesBy
 
+MAX_GB = 1e9
+"""Largest budget, far above any memory; it still counts in whole bytes."""
+
 
 def order_seed(seed: int | None) -> int:
     """Return what decides the order; it is the same in all processes where no seed is given."""
@@ -98,8 +101,10 @@ class StreamConfig:
             if value is not None and value < bound:
                 raise ValueError(f"{name} must be at least {bound}, got {value}")
         for name in ("byte_budget_gb", "decoded_pool_gb"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+            if not 0 < getattr(self, name) <= MAX_GB:
+                raise ValueError(
+                    f"{name} must be above 0 and at most {MAX_GB:g}, got {getattr(self, name)}"
+                )
         if self.sampling_strategy not in get_args(Strategy):
             known = ", ".join(get_args(Strategy))
             raise ValueError(

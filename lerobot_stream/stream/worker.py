@@ -77,7 +77,8 @@ class WorkerStream:
             schedule.visits(),
             self._fetcher.fetch,
             budget_bytes=layers.whole.config.worker_byte_budget,
-            ahead=max(1, config.prefetch_episodes),
+            # An endless stream goes round: more than all its episodes are never needed ahead.
+            ahead=max(1, min(config.prefetch_episodes, len(layers.whole.episodes))),
         )
         cameras = max(1, len(opened.layout.cameras))
         self.decoders = DecodePool(

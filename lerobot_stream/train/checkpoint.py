@@ -52,7 +52,7 @@ def save_checkpoint(
         CheckpointError: The disk does not take it; the former checkpoint stays.
     """
     folder = checkpoints / name
-    with _as_checkpoint_error(folder):
+    with disk_faults(folder, hint="the checkpoint before it is untouched"):
         checkpoints.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(checkpoints)
         unfinished = checkpoints / f"{_UNFINISHED}{name}"
@@ -167,12 +167,15 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _as_checkpoint_error(folder: Path) -> Iterator[None]:
+def disk_faults(path: Path, *, hint: str | None = None) -> Iterator[None]:
+    """Say what the disk refuses as a CheckpointError.
+
+    Args:
+        path: What is being written.
+        hint: What to do about it.
+    """
     try:
         yield
     except OSError as error:
-        raise CheckpointError(
-            f"cannot be written ({error.strerror or error})",
-            path=str(folder),
-            hint="the checkpoint before it is untouched",
-        ) from error
+        message = f"cannot be written ({error.strerror or error})"
+        raise CheckpointError(message, path=str(path), hint=hint) from error

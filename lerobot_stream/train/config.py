@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 from lerobot_stream.plan.strategy import Strategy
 from lerobot_stream.sidecar.choices import FramesBy
-from lerobot_stream.stream.config import ReadConfig, StreamConfig, order_seed
+from lerobot_stream.stream.config import MAX_GB, ReadConfig, StreamConfig, order_seed
 from lerobot_stream.train.image_transforms import DEFAULT_TRANSFORMS, parse_transforms
 from lerobot_stream.train.policies.act_config import ActConfig, check_policy
 from lerobot_stream.train.records import record_to_json
 from lerobot_stream.train.settings import check_settings, setting
+
+_MAX_SEED = 1 << 62  # generators take 63 bits, and ranks and steps are added
+_MAX_BATCH = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,16 @@ class DatasetConfig:
         StreamConfig.prefetch_episodes, least=0, help="Episodes fetched ahead of the pool."
     )
     streaming_byte_budget_gb: float = setting(
-        StreamConfig.byte_budget_gb, above=0, help="GB of compressed video held, per rank."
+        StreamConfig.byte_budget_gb,
+        above=0,
+        most=MAX_GB,
+        help="GB of compressed video held, per rank.",
     )
     streaming_decoded_pool_gb: float = setting(
-        StreamConfig.decoded_pool_gb, above=0, help="GB of decoded frames held, per rank."
+        StreamConfig.decoded_pool_gb,
+        above=0,
+        most=MAX_GB,
+        help="GB of decoded frames held, per rank.",
     )
     streaming_decode_threads: int = setting(
         StreamConfig.decode_threads, least=1, help="Decoding threads per worker."
@@ -172,12 +181,13 @@ class TrainConfig:
     seed: int | None = setting(
         StreamConfig.seed,
         least=0,
+        most=_MAX_SEED,
         help="Seed of everything random; null seeds the order of frames alone.",
     )
     num_workers: int | None = setting(
         None, least=0, help="Worker processes of the loader; 4, or 0 with streaming, if not given."
     )
-    batch_size: int = setting(8, least=1, help="Items in a batch, per rank.")
+    batch_size: int = setting(8, least=1, most=_MAX_BATCH, help="Items in a batch, per rank.")
     gradient_accumulation_steps: int = setting(
         1, least=1, help="Batches whose gradients make one step."
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lerobot_stream.dataset.columns import column_dtype
 from lerobot_stream.dataset.info import Feature
 
 FeatureType = Literal["STATE", "VISUAL", "ENV", "ACTION"]
@@ -75,7 +76,7 @@ def split_features(features: Mapping[str, Feature], *, rename: Mapping[str, str]
             picture = (
                 (feature.channels, feature.height, feature.width) if kind == "VISUAL" else None
             )
-            kinds[name] = PolicyFeature(kind, picture or feature.shape)
+            kinds[name] = PolicyFeature(kind, picture or feature.shape or (1,))
     return PolicyFeatures(
         inputs={key: one for key, one in kinds.items() if one.type != "ACTION"},
         outputs={key: one for key, one in kinds.items() if one.type == "ACTION"},
@@ -85,7 +86,7 @@ def split_features(features: Mapping[str, Feature], *, rename: Mapping[str, str]
 def _type_of(name: str, feature: Feature) -> FeatureType | None:
     if feature.dtype in ("video", "image"):
         return "VISUAL"
-    if feature.dtype == "string":
+    if column_dtype(feature.dtype).kind == "O":  # text, and what else is no number
         return None
     if name == ENVIRONMENT:
         return "ENV"

@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from lerobot_stream.train.checkpoint import disk_faults
 from lerobot_stream.train.distributed import Ranks
 from lerobot_stream.train.metrics_file import METRICS, append_metrics, drop_later_metrics
 from lerobot_stream.train.start import Run
@@ -114,10 +115,14 @@ def open_log(run: Run, ranks: Ranks, console: Console) -> RunLog:
         run: The run.
         ranks: Only the first one reports.
         console: Where people read.
+
+    Raises:
+        CheckpointError: The output folder cannot be made.
     """
     if not ranks.is_first:
         return RunLog(console, folder=None, trackers=(), step=run.step, steps=run.config.steps)
-    run.folder.mkdir(parents=True, exist_ok=True)
+    with disk_faults(run.folder, hint="name another folder with --output_dir"):
+        run.folder.mkdir(parents=True, exist_ok=True)
     log = RunLog(
         console,
         folder=run.folder,

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from lerobot_stream.train.checkpoint import disk_faults
+
 METRICS = "metrics.jsonl"
 """Its name in the output folder."""
 
@@ -18,8 +20,11 @@ def append_metrics(path: Path, step: int, metrics: Mapping[str, float]) -> None:
         path: The file; it is made if it is not there.
         step: The step.
         metrics: Numbers by name.
+
+    Raises:
+        CheckpointError: The disk does not take it.
     """
-    with path.open("a", encoding="utf-8") as file:
+    with disk_faults(path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"step": step, **metrics}) + "\n")
 
 
@@ -29,11 +34,14 @@ def drop_later_metrics(path: Path, step: int) -> None:
     Args:
         path: ``metrics.jsonl``; it need not be there.
         step: The last step to keep.
+
+    Raises:
+        CheckpointError: The disk does not take it.
     """
     if not path.is_file():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             if json.loads(line)["step"] > step:
                 continue
@@ -41,5 +49,6 @@ def drop_later_metrics(path: Path, step: int) -> None:
             continue
         kept.append(line + "\n")
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    temporary.write_text("".join(kept), encoding="utf-8")
-    temporary.replace(path)
+    with disk_faults(path):
+        temporary.write_text("".join(kept), encoding="utf-8")
+        temporary.replace(path)

@@ -88,6 +88,10 @@ def misplace_rows(written: Written) -> None:
     edit_episodes(written.root, change)
 
 
+def fold_actions(written: Written) -> None:
+    edit_info(written.root, lambda info: info["features"]["action"].update(shape=[1, 2]))
+
+
 @pytest.mark.parametrize(
     ("spoil", "named"),
     [
@@ -100,6 +104,7 @@ def misplace_rows(written: Written) -> None:
         pytest.param(lead_outside, ["video_path", "outside"], id="outside the root"),
         pytest.param(break_json, ["meta/info.json"], id="broken info.json"),
         pytest.param(misplace_rows, ["episode 2", "file-001.parquet"], id="rows elsewhere"),
+        pytest.param(fold_actions, ["action has shape [1, 2]", "one axis"], id="folded actions"),
     ],
 )
 def test_a_fault_of_the_data_is_named(
@@ -129,6 +134,14 @@ def test_a_fault_of_the_data_is_named(
             "--dataset.streaming_byte_budget_gb=1e-9", 1, "episode", id="episode above the budget"
         ),
         pytest.param("--policy.type=nothing", 2, "nothing", id="unknown policy"),
+        pytest.param("--seed=99999999999999999999", 2, "--seed must be at most", id="seed"),
+        pytest.param("--batch_size=99999999999", 2, "--batch_size must be at most", id="batch"),
+        pytest.param(
+            "--dataset.streaming_byte_budget_gb=inf", 2, "budget_gb must be at most", id="budget"
+        ),
+        pytest.param(
+            "--dataset.episodes=[99999999999999999999]", 2, "no number of 64 bits", id="episode"
+        ),
     ],
 )
 def test_a_setting_that_does_not_fit_is_named(
@@ -140,3 +153,16 @@ def test_a_setting_that_does_not_fit_is_named(
     assert captured.err.count("error: ") == 1
     assert named in captured.err
     assert not (written.root.parent / "run").exists()
+
+
+@pytest.mark.parametrize("below", ["", "run"], ids=["a file", "below a file"])
+def test_an_output_folder_that_cannot_be_made_is_named(
+    below: str, written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    assert train(written, f"--output_dir={taken / below}") == 1
+    error = capsys.readouterr().err
+    assert f"error: {taken / below}: cannot be written" in error
+    assert "--output_dir" in error
+    assert taken.read_text() == "mine"

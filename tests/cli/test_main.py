@@ -69,6 +69,17 @@ def test_a_foreign_librarys_value_error_is_a_bug(
         run()
 
 
+def test_too_little_memory_is_a_fault_of_the_world(
+    app_of: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise MemoryError("unable to allocate 8 GB")
+
+    app_of(fail)
+    assert run() == 1
+    assert capsys.readouterr().err.startswith("error: not enough memory: unable to allocate 8 GB")
+
+
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 1)])
 def test_ends_without_a_word_when_stopped(
     error: type[BaseException],

@@ -80,6 +80,18 @@ def test_a_build_can_be_put_anywhere(
     assert call("validate-sidecar", output, *address(written)) == 0
 
 
+@pytest.mark.parametrize("place", ["a video", "a folder"])
+def test_a_build_replaces_nothing_but_a_sidecar(
+    place: str, written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    video = written.root / written.video_paths[TOP][0]
+    before = video.read_bytes()
+    output = video if place == "a video" else tmp_path
+    assert call("build-sidecar", *address(written), f"--output={output}") == 2
+    assert f"error: --output={output} is" in capsys.readouterr().err
+    assert video.read_bytes() == before
+
+
 def test_torn_videos_are_all_listed_and_nothing_is_installed(
     written: Written, hf_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,7 +207,9 @@ def test_episodes_are_a_count_or_a_list(text: str, episodes: list[int]) -> None:
     assert parse_episodes(text) == episodes
 
 
-@pytest.mark.parametrize("text", ["", "0", "a", "1-", "-1", "1;2", ","])
+@pytest.mark.parametrize(
+    "text", ["", "0", "a", "1-", "-1", "1;2", ",", "3-1", "9" * 12, "0-" + "9" * 12]
+)
 def test_other_texts_are_no_episodes(text: str) -> None:
     with pytest.raises(ValueError, match="--episodes: wanted"):
         parse_episodes(text)

@@ -38,3 +38,13 @@ def test_renamed_features_have_the_policys_names() -> None:
 def test_a_rename_of_what_is_not_there_is_an_error() -> None:
     with pytest.raises(ValueError, match="--rename_map names state, which"):
         split_features(FEATURES, rename={"state": "observation.state"})
+
+
+def test_a_number_is_an_axis_of_one_and_what_is_no_number_is_left_out() -> None:
+    features = {
+        "action": Feature("float32", (), None),
+        "observation.said": Feature("language", (1,), None),
+    }
+    found = split_features(features, rename={})
+    assert found.outputs == {"action": PolicyFeature("ACTION", (1,))}
+    assert not found.inputs

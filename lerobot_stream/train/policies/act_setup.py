@@ -12,7 +12,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lerobot_stream.errors import CheckpointError, DatasetError
-from lerobot_stream.train.features import ACTION, PolicyFeatures, split_features
+from lerobot_stream.train.features import (
+    ACTION,
+    ENVIRONMENT,
+    STATE,
+    PolicyFeatures,
+    split_features,
+)
 from lerobot_stream.train.normalize import Normalizer, prepare_stats
 from lerobot_stream.train.optim import make_adamw, make_scheduler
 from lerobot_stream.train.policies.act import ActPolicy
@@ -114,6 +120,13 @@ def _features_of(request: PolicyRequest) -> PolicyFeatures:
         if features.inputs[key].shape[0] != 3:
             raise DatasetError(
                 f"{key} has {features.inputs[key].shape[0]} channels, ACT sees 3",
+                path="meta/info.json",
+            )
+    for key in (STATE, ENVIRONMENT, ACTION):
+        shape = features.everything()[key].shape if key in features.everything() else (1,)
+        if len(shape) != 1 or not shape[0]:
+            raise DatasetError(
+                f"{key} has shape {list(shape)}, ACT takes one axis of at least one value",
                 path="meta/info.json",
             )
     outputs = {ACTION: features.outputs[ACTION]}

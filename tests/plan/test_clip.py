@@ -68,9 +68,9 @@ def test_residents_are_at_most_the_lanes(share: Share) -> None:
     visits = run_visits(order)
     _, first = np.unique(visits, return_index=True)
     last = len(visits) - 1 - np.unique(visits[::-1], return_index=True)[1]
-    pool = share.config.worker_pool_size * (1 if is_free(share) else 3)
-    lanes = share.config.capacity(share.pool(pool)).lanes
-    assert most_open(first, last) <= lanes
+    pools = [share.pool(times * share.config.worker_pool_size) for times in (1, 3)]
+    lanes = [share.config.capacity(pool).lanes for pool in pools]  # halving more may leave fewer
+    assert most_open(first, last) <= (lanes[0] if is_free(share) else max(lanes))
 
 
 @given(shares(["clip"]))

@@ -1,5 +1,6 @@
 # make demo   a small dataset, its sidecar, its inspection, a trained policy
 # make test   lint, types, tests
+# make bench  speed against the decode limit; BENCH=--quick, or see BENCH=--help
 # make setup  the environment alone; the other two make it first
 
 PYTHON ?= python3
@@ -67,6 +68,9 @@ types: setup
 
 tests: setup ffmpeg chromium
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: setup
+	@$(BIN)/python -m tests.benchmarks $(BENCH)
 
 clean:
 	@rm -rf $(VENV) $(DEMO)

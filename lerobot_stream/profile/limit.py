@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,23 @@ from lerobot_stream.stream.opened import OpenedDataset
 from lerobot_stream.stream.visit import Visit
 
 _IMAGES_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """One run to the limit."""
+
+    pictures: int
+    """Pictures decoded."""
+    seconds: float
+    """How long it took."""
+    cpu_s: float
+    """Seconds of one core that it took, and whatever else this process did."""
+
+    @property
+    def rate(self) -> float:
+        """Pictures a second, all threads together."""
+        return self.pictures / self.seconds
 
 
 class SequentialLimit:
@@ -43,11 +61,8 @@ class SequentialLimit:
         )
         self._lock = threading.Lock()
 
-    def run(self, frames: int) -> float:
+    def run(self, frames: int) -> Decoded:
         """Decode until there are so many pictures.
-
-        Returns:
-            Pictures a second, all threads together.
 
         Raises:
             DecodeError: One cannot be decoded.
@@ -65,11 +80,11 @@ class SequentialLimit:
                         if done >= frames:
                             return
 
-        started = time.perf_counter()
+        started, cpu_s = time.perf_counter(), time.process_time()
         with ThreadPoolExecutor(self.threads) as pool:
             for running in [pool.submit(work) for _ in range(self.threads)]:
                 running.result()
-        return done / (time.perf_counter() - started)
+        return Decoded(done, time.perf_counter() - started, time.process_time() - cpu_s)
 
 
 def _fetch(opened: OpenedDataset, frames: int) -> list[EpisodeData]:

@@ -131,10 +131,10 @@ def profile_stream(opened: OpenedDataset, config: StreamConfig, what: ProfileCon
     if what.limit:
         sequential = SequentialLimit(opened, threads=threads, frames=_LIMIT_PICTURES)
         sequential.run(_LIMIT_PICTURES // 4)
-        rates.append(sequential.run(_LIMIT_PICTURES))
+        rates.append(sequential.run(_LIMIT_PICTURES).rate)
     timeline, stats, memory = _run(opened, config, what)
     if sequential is not None:
-        rates.append(sequential.run(_LIMIT_PICTURES))
+        rates.append(sequential.run(_LIMIT_PICTURES).rate)
     return Profile(
         first_batch_s=float(timeline.came_s[0]),
         timeline=timeline,

@@ -89,12 +89,13 @@ def test_the_limit_decodes_each_episode_front_to_back(
 
     monkeypatch.setattr(MiniDecoder, "_call", watched)
     frames = sum(LENGTHS)
-    rate = SequentialLimit(opened(written), threads=1, frames=frames).run(2 * frames)
-    assert rate > 0
+    decoded = SequentialLimit(opened(written), threads=1, frames=frames).run(2 * frames)
+    assert decoded.pictures == 2 * frames
+    assert decoded.rate > 0
     assert [count for _, count in calls] == [length for length in LENGTHS for _ in range(2)]
     assert all(first == 0 for first, _ in calls)
 
 
 def test_images_in_rows_have_a_limit_too(tmp_path: Any) -> None:
     images = write_dataset(tmp_path / "set", lengths=[20, 9], image_cameras={"view": (16, 24)})
-    assert SequentialLimit(opened(images), threads=2, frames=40).run(60) > 0
+    assert SequentialLimit(opened(images), threads=2, frames=40).run(60).pictures >= 60

@@ -24,15 +24,17 @@ class Block:
     """One a visit, by the first item that needs it."""
 
 
-def look_ahead(*, decoded_bytes: int, item_bytes: int, batch_size: int) -> int:
+def look_ahead(*, num_items: int, decoded_bytes: int, item_bytes: int, batch_size: int) -> int:
     """Items of a block: whole batches, two blocks of which fit the decoded budget.
 
     Args:
+        num_items: Items of an epoch; a longer block would find nothing more to share.
         decoded_bytes: Decoded bytes that the worker may hold.
         item_bytes: Decoded bytes of one item with its windows.
         batch_size: Items of a batch; a block has at least one batch.
     """
-    return max(1, decoded_bytes // (2 * item_bytes * batch_size)) * batch_size
+    fitting = max(1, decoded_bytes // (2 * item_bytes * batch_size))
+    return min(fitting, -(-num_items // batch_size)) * batch_size
 
 
 def plan_blocks(

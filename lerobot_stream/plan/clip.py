@@ -213,5 +213,5 @@ def _order(
         visit_stop=visits.stop[used].astype(np.int32),
         decode=decode,
         run_start=np.append(0, np.cumsum(count)).astype(np.int32),
-        spread=width,
+        spread=min(width, len(placed)),
     )

@@ -55,6 +55,7 @@ class Schedule:
         self._lock = threading.Lock()
         self._config = config = layers.whole.config
         self._block_items = look_ahead(
+            num_items=layers.whole.num_items,
             decoded_bytes=config.worker_decoded_bytes,
             item_bytes=config.item_bytes,
             batch_size=batch_size,

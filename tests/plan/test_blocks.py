@@ -135,7 +135,8 @@ def test_the_residents_of_a_plan_always_fit_its_budget(block_items: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("decoded_bytes", "items"), [(0, 8), (100, 8), (479, 16), (480, 24), (1000, 48)]
+    ("decoded_bytes", "items"), [(0, 8), (100, 8), (479, 16), (480, 24), (1000, 48), (10**9, 104)]
 )
 def test_two_blocks_of_whole_batches_fit_the_decoded_budget(decoded_bytes: int, items: int) -> None:
-    assert look_ahead(decoded_bytes=decoded_bytes, item_bytes=10, batch_size=8) == items
+    ahead = look_ahead(num_items=100, decoded_bytes=decoded_bytes, item_bytes=10, batch_size=8)
+    assert ahead == items

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from lerobot_stream.errors import CheckpointError
 
 CHECKPOINTS = "checkpoints"
@@ -176,6 +178,6 @@ def disk_faults(path: Path, *, hint: str | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        message = f"cannot be written ({error.strerror or error})"
+    except (OSError, SafetensorError) as error:  # the latter has errors of the disk, too
+        message = f"cannot be written ({getattr(error, 'strerror', None) or error})"
         raise CheckpointError(message, path=str(path), hint=hint) from error

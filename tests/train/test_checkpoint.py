@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from safetensors import SafetensorError
+
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.train.checkpoint import (
     find_checkpoint,
@@ -75,12 +77,20 @@ def test_a_step_that_is_there_is_replaced(tmp_path: Path, again: int) -> None:
     assert visible(tmp_path) == ["000001", "000002", "last"]
 
 
-def test_a_failed_write_leaves_the_former(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError(28, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+    ids=["file", "tensors"],
+)
+def test_a_failed_write_leaves_the_former(tmp_path: Path, fault: Exception) -> None:
     save(tmp_path, 1)
 
     def fail(folder: Path) -> None:
         (folder / PARTS[0]).write_bytes(b"half")
-        raise OSError(28, "No space left on device")
+        raise fault
 
     with pytest.raises(CheckpointError, match="No space left on device"):
         save_checkpoint(tmp_path, "000002", fail, keep=None)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from safetensors import SafetensorError
 
 from lerobot_stream.errors import CheckpointError

@@ -49,7 +49,7 @@ def test_held_batches_stay_as_they_were_handed_out(written: Written, num_workers
             dataset.worker_batches(4),
             batch_size=None,
             num_workers=num_workers,
-            multiprocessing_context="spawn",
+            multiprocessing_context="fork",
         )
     held = [(batch, copied(batch)) for batch in islice(batches, 20)]
     assert all(same(batch, copy) for batch, copy in held)

@@ -77,12 +77,12 @@ def write_metadata(root: Path, num_episodes: int) -> None:
         episodes = np.arange(start, min(start + PER_FILE, num_episodes))
         path = root / f"meta/episodes/chunk-000/file-{file:03d}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        columns = _places(episodes) | _statistics(len(episodes), random)
+        columns = episode_columns(episodes, random)
         pq.write_table(pa.table(columns), path)
     _write_files(root, num_episodes)
     tasks = {"task_index": pa.array([0], pa.int64()), "task": ["pick up the cube"]}
     pq.write_table(pa.table(tasks), root / "meta/tasks.parquet")
-    info = _info(num_episodes)
+    info = info_of(num_episodes)
     (root / "meta/info.json").write_text(json.dumps(info))
 
 
@@ -96,6 +96,13 @@ def _write_files(root: Path, num_episodes: int) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
                 file.truncate(50_000_000)
+
+
+def episode_columns(
+    episodes: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
+) -> dict[str, Any]:
+    """The columns of an episode table, statistics included."""
+    return _places(episodes) | _statistics(len(episodes), random)
 
 
 def _places(episodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:
@@ -130,7 +137,8 @@ def _statistics(count: int, random: np.random.Generator) -> dict[str, Any]:
     return columns
 
 
-def _info(num_episodes: int) -> dict[str, Any]:
+def info_of(num_episodes: int) -> dict[str, Any]:
+    """The info.json of that many episodes."""
     names = ["height", "width", "channels"]
     video = {"dtype": "video", "shape": [480, 640, 3], "names": names}
     features: dict[str, Any] = dict.fromkeys(CAMERAS, video)

@@ -52,6 +52,18 @@ class ReadConfig:
     sidecar_lock_timeout_s: float = LOCK_TIMEOUT_S
     """Seconds to wait for another process that builds the sidecar."""
 
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        if self.frames_by not in (None, *get_args(FramesBy)):
+            known = ", ".join(get_args(FramesBy))
+            raise ValueError(f"frames_by must be one of {known} or None, got {self.frames_by!r}")
+        if not self.tolerance_s >= 0:
+            raise ValueError(f"tolerance_s must be at least 0, got {self.tolerance_s}")
+        for name in ("native_http_connections", "native_http_subranges"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+
 
 @dataclass(frozen=True)
 class StreamConfig:

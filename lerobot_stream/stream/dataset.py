@@ -16,7 +16,8 @@ from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.plan.elastic import Base, Bitmap
-from lerobot_stream.plan.key import plan_key
+from lerobot_stream.plan.epoch import plan_epoch
+from lerobot_stream.plan.key import order_digest, plan_key
 from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.share import Share
 from lerobot_stream.plan.strategy import Strategy
@@ -149,6 +150,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         self.image_transforms = image_transforms
         self.return_uint8 = return_uint8
         self._position = StreamPosition()
+        self._digests: dict[tuple[int, int], str] = {}
         # Fails now, not at the first batch, where the episodes do not fit ranks and budget.
         self.plan(worker=0, num_workers=1)
 
@@ -259,6 +261,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
             place=place,
             num_workers=workers,
             key=plan_key(self.plan(worker=0, num_workers=workers), epoch=place.epoch),
+            digest=self._digest(workers, place.epoch),
             unfinished=self.base.unfinished,
         ).to_json()
 
@@ -284,6 +287,11 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
                 "the order differs from the interrupted run's: " + "; ".join(differences),
                 hint="resume with the same data and settings, plan what is left of the epoch anew "
                 f"with --resume_elastic=true, or {NEW_RUN}",
+            )
+        if saved.digest != self._digest(workers, saved.place.epoch):
+            raise CheckpointError(
+                "equal data and settings give another order here than where the run was saved",
+                hint=f"resume with the release that saved it, or {NEW_RUN}",
             )
         self._go_on(saved.place, saved.unfinished)
 
@@ -318,6 +326,15 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
             ValueError: There are more workers than episodes of this rank.
         """
         return plan_shares(self.opened, self.config, num_workers=num_workers, worker=worker)
+
+    def _digest(self, num_workers: int, epoch: int) -> str:
+        """How an epoch begins; planned once, however often the stream is saved."""
+        known = self._digests.get((num_workers, epoch))
+        if known is None:
+            share = self.plan(worker=0, num_workers=num_workers)
+            known = order_digest(plan_epoch(share, epoch=epoch))
+            self._digests = {(num_workers, epoch): known}
+        return known
 
     def _layers(self, *, worker: int, num_workers: int) -> Layers:
         return plan_stream(

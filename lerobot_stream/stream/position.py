@@ -27,6 +27,13 @@ class Place:
     batch_size: int
     """Items of each."""
 
+    def __post_init__(self) -> None:
+        """Refuse places before the start."""
+        if self.epoch < 0 or self.batches < 0 or self.batch_size < (1 if self.batches else 0):
+            raise ValueError(
+                f"no place: epoch {self.epoch}, {self.batches} batches of {self.batch_size}"
+            )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:

@@ -26,6 +26,8 @@ class StreamState:
     """Workers of the rank; 1 where all is in one process."""
     key: PlanKey
     """What the order depended on, beside the unfinished epochs."""
+    digest: str
+    """SHA-256 of the first items of the epoch, that equal settings planned there."""
     unfinished: Mapping[int, Bitmap]
     """What had been seen of epochs before the batches that are counted."""
 
@@ -40,6 +42,7 @@ class StreamState:
             **asdict(self.place),
             "num_workers": self.num_workers,
             "plan": self.key.to_json(),
+            "digest": self.digest,
         }
         return {**state, "base": self.base.to_json()} if self.unfinished else state
 
@@ -57,6 +60,7 @@ class StreamState:
                 place=Place(*(int(saved[field.name]) for field in fields(Place))),
                 num_workers=int(saved["num_workers"]),
                 key=key,
+                digest=str(saved["digest"]),
                 unfinished={}
                 if base is None
                 else Base.from_json(base, num_frames=key.num_frames).unfinished,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_MAX_OFFSET = 1 << 40  # frames
 _OLD_PAD_SUFFIX = ".pad_masking"
 
 
@@ -67,7 +68,13 @@ def plan_windows(
         if not len(seconds):
             raise ValueError(f"delta_timestamps: {key!r} has no steps")
         deltas = np.asarray(seconds, dtype=np.float64)
-        offset = np.rint(deltas * fps)
+        with np.errstate(over="ignore"):
+            offset = np.rint(deltas * fps)
+        absurd = deltas[~(np.abs(offset) <= _MAX_OFFSET)]
+        if len(absurd):
+            raise ValueError(
+                f"delta_timestamps: {key!r} has {absurd[0]:g} s, no episode is as long"
+            )
         off_by = np.abs(deltas - offset / fps)
         worst = int(np.argmax(off_by))
         if not off_by[worst] <= tolerance_s:

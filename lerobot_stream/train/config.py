@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from lerobot_stream.plan.strategy import Strategy
 from lerobot_stream.sidecar.choices import FramesBy
+from lerobot_stream.source.root import without_credentials
 from lerobot_stream.stream.config import MAX_GB, ReadConfig, StreamConfig, order_seed
 from lerobot_stream.train.image_transforms import DEFAULT_TRANSFORMS, parse_transforms
 from lerobot_stream.train.policies.act_config import ActConfig, check_policy
@@ -266,6 +267,15 @@ class TrainConfig:
         return order_seed(self.seed)
 
 
+def without_secrets(config: TrainConfig) -> TrainConfig:
+    """Return the settings without credentials, as they may be stored and sent."""
+    root = config.dataset.root
+    if root is None or "://" not in root:
+        return config
+    return replace(config, dataset=replace(config.dataset, root=without_credentials(root)))
+
+
 def write_config(config: TrainConfig, path: Path) -> None:
-    """Write a run's settings as ``train_config.json``."""
-    path.write_text(json.dumps(record_to_json(config), indent=4) + "\n", encoding="utf-8")
+    """Write a run's settings as ``train_config.json``, without credentials in the address."""
+    values = record_to_json(without_secrets(config))
+    path.write_text(json.dumps(values, indent=4) + "\n", encoding="utf-8")

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lerobot_stream.errors import CheckpointError
+
 
 def seed_everything(seed: int | None) -> None:
     """Seed Python's, NumPy's and PyTorch's generators.
@@ -52,8 +54,16 @@ def restore_rng(state: Mapping[str, Tensor]) -> None:
         state: Tensors by name. Without an entry for the GPU its generator stays as it is.
 
     Raises:
-        KeyError: Another generator's entry is missing.
+        CheckpointError: Another generator's entry is missing, or one is damaged.
     """
+    try:
+        _restore(state)
+    except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+        message = f"the state of the random generators is damaged ({error!r})"
+        raise CheckpointError(message) from error
+
+
+def _restore(state: Mapping[str, Tensor]) -> None:
     words = tuple(state["py_rng_state"].tolist())
     second = state.get("py_rng_gauss_next")
     second_gaussian = None if second is None else float(second)

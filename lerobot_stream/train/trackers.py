@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from lerobot_stream.errors import StreamError
-from lerobot_stream.source.root import without_credentials
-from lerobot_stream.train.config import TrainConfig
+from lerobot_stream.train.config import TrainConfig, without_secrets
 from lerobot_stream.train.records import record_to_json
 
 
@@ -58,7 +56,7 @@ class WandbTracker:
             id=config.wandb.run_id,
             resume="allow",
             dir=str(folder),
-            config=_shown_settings(config),
+            config=record_to_json(without_secrets(config)),
         )
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -88,13 +86,6 @@ class TensorboardTracker:
     def close(self) -> None:
         """See :class:`Tracker`."""
         self._writer.close()
-
-
-def _shown_settings(config: TrainConfig) -> dict[str, Any]:
-    """The settings without what must not leave this machine."""
-    root = config.dataset.root
-    dataset = replace(config.dataset, root=None if root is None else without_credentials(root))
-    return record_to_json(replace(config, dataset=dataset))
 
 
 def _import(module: str, package: str) -> Any:

@@ -83,6 +83,13 @@ def read_state(folder: Path) -> TrainingState:
     Raises:
         CheckpointError: A file is missing or damaged.
     """
+    try:
+        return _read_parts(folder)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"is damaged ({error!r})", path=str(folder)) from None
+
+
+def _read_parts(folder: Path) -> TrainingState:
     saved = _read_json(folder / STREAM_STATE)
     stream = saved["ranks"]
     weights = folder / WEIGHTS
@@ -149,6 +156,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except OSError as error:
-        raise CheckpointError(f"cannot be read ({error.strerror})", path=str(path)) from None
+        message = f"cannot be read ({error.strerror or error})"
+        raise CheckpointError(message, path=str(path)) from None
     except SafetensorError as error:
         raise CheckpointError(f"is damaged ({error})", path=str(path)) from None

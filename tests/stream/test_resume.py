@@ -120,6 +120,13 @@ def test_what_changes_the_order_is_named(
     assert caught.value.hint
 
 
+def test_another_order_of_equal_settings_is_refused(written: Written) -> None:
+    dataset = opened(written)
+    state = passed_on(dataset.state_dict()) | {"digest": "0" * 64}
+    with pytest.raises(CheckpointError, match="another order here"):
+        dataset.load_state_dict(state)
+
+
 def test_another_readers_state_points_to_the_weights(written: Written) -> None:
     with pytest.raises(CheckpointError) as caught:
         opened(written).load_state_dict({"samples_seen": 12})

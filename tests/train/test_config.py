@@ -127,3 +127,14 @@ def test_act_is_configured_as_in_lerobot() -> None:
             continue
         default = getattr(ActConfig(), one.name)
         assert theirs[one.name] == default, one.name
+
+
+def test_a_stored_configuration_holds_no_credentials(tmp_path: Path) -> None:
+    config = TrainConfig(
+        dataset=DatasetConfig(repo_id="a/b", root="s3://KEY:SECRET@bucket/set"),
+        output_dir=str(tmp_path),
+    )
+    write_config(config, tmp_path / "train_config.json")
+    stored = (tmp_path / "train_config.json").read_text()
+    assert "s3://bucket/set" in stored
+    assert "SECRET" not in stored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,6 +78,7 @@ def select_episodes(
 
     Raises:
         ValueError: One is not in the table.
+        TypeError: One is no whole number.
     """
     kept = np.ones(len(table), bool)
     if episodes is not None:
@@ -88,7 +90,7 @@ def select_episodes(
 
 def _numbers(table: EpisodeTable, episodes: Sequence[int]) -> NDArray[np.int64]:
     try:
-        wanted = np.asarray(episodes, np.int64)
+        wanted = np.array([operator.index(episode) for episode in episodes], np.int64)
     except OverflowError as error:
         raise ValueError(f"an episode of {list(episodes)} is no number of 64 bits") from error
     unknown = wanted[~np.isin(wanted, table.episode_index)]

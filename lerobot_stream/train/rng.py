@@ -58,7 +58,7 @@ def restore_rng(state: Mapping[str, Tensor]) -> None:
     """
     try:
         _restore(state)
-    except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError, RuntimeError) as error:
         message = f"the state of the random generators is damaged ({error!r})"
         raise CheckpointError(message) from error
 

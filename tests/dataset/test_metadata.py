@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,3 +110,11 @@ def test_a_dataset_without_episodes_has_none_to_choose() -> None:
     assert len(select_episodes(table_of([]), None, None)) == 0
     with pytest.raises(ValueError, match="episode 0 is not in the dataset, which has no episodes"):
         select_episodes(table_of([]), [0], None)
+
+
+@pytest.mark.parametrize(
+    ("episode", "error"), [(1.0, TypeError), ("1", TypeError), (1 << 70, ValueError)]
+)
+def test_an_episode_is_a_whole_number_of_64_bits(episode: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        select_episodes(table_of([0, 1]), [episode], None)

@@ -44,6 +44,9 @@ def test_a_delta_exactly_at_the_tolerance_is_taken() -> None:
     [
         ({"cam": [0.05]}, r"'cam' has 0.05 s, which is 0.05\d* s from a multiple of 1/10 s"),
         ({"cam": []}, "'cam' has no steps"),
+        ({"cam": [1e300]}, "'cam' has 1e\\+300 s, no episode is as long"),
+        ({"cam": [float("inf")]}, "'cam' has inf s"),
+        ({"cam": [float("nan")]}, "'cam' has nan s"),
         ({"lid": [0.0]}, "no feature 'lid'; there are action, cam"),
         ({"cam.pad_masking": [0.0]}, "padding is in '<key>_is_pad'"),
     ],

@@ -3,9 +3,11 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 import torch
 from safetensors.torch import load, save
 
+from lerobot_stream.errors import CheckpointError
 from lerobot_stream.train.rng import restore_rng, rng_state, seed_everything
 
 
@@ -44,3 +46,14 @@ def test_without_a_seed_every_time_is_another() -> None:
         seed_everything(None)
         seen.update(draw())
     assert len(seen) == 8
+
+
+@pytest.mark.parametrize("name", ["py_rng_state", "np_rng_state_values", "torch_rng_state"])
+def test_a_damaged_state_is_named(name: str) -> None:
+    state = rng_state()
+    for broken in (
+        {key: state[key] for key in state if key != name},
+        {**state, name: state[name][:5]},
+    ):
+        with pytest.raises(CheckpointError, match="generators is damaged"):
+            restore_rng(broken)

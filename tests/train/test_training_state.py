@@ -99,3 +99,19 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, damage: str) -> None
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:7])
     with pytest.raises(CheckpointError, match=name):
         read_state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("training_step.json", '{"ctep": 3}'),
+        ("training_step.json", '{"step": "many"}'),
+        ("stream_state.json", '{"ranks": 3}'),
+        ("stream_state.json", "[]"),
+    ],
+)
+def test_a_file_with_other_content_is_damaged(tmp_path: Path, name: str, text: str) -> None:
+    write_state(tmp_path, some_state())
+    (tmp_path / name).write_text(text)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        read_state(tmp_path)

@@ -124,3 +124,18 @@ def test_streaming_sends_only_reads(written: Written, hub: Hub) -> None:
     hub.add_dataset(REPO, written.root, tags=("v3.0",))
     assert len(seen()) == written.num_frames
     assert {request.method for request in hub.requests("*")} <= {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize("strategy", ["remaining", "round_robin"])
+def test_an_epoch_over_the_hub_fetches_each_needed_byte_once(
+    written: Written, hub: Hub, strategy: Any
+) -> None:
+    hub.add_dataset(REPO, written.root, tags=("v3.0",))
+    dataset = StreamingLeRobotDataset(REPO, return_uint8=True, sampling_strategy=strategy)
+    before = len(hub.requests("*.mp4", method="GET", origin="blobs"))
+    assert sum(len(batch["task"]) for batch in dataset.batches(8)) == written.num_frames
+    fetched = hub.requests("*.mp4", method="GET", origin="blobs")[before:]
+    spans = dataset.opened.spans
+    needed = int((spans.stop_byte - spans.start_byte).sum())
+    assert 0 < sum(request.sent for request in fetched) <= 1.02 * needed
+    assert len(fetched) <= len(written.lengths) * 2

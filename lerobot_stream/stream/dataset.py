@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset
 
 from lerobot_stream.dataset.holders import data_paths, video_paths
 from lerobot_stream.dataset.info import Feature
@@ -30,7 +30,7 @@ from lerobot_stream.stream.position import Place, StreamPosition
 from lerobot_stream.stream.shares import plan_shares, plan_stream
 from lerobot_stream.stream.state import NEW_RUN, StreamState, next_base
 from lerobot_stream.stream.transform import transformed
-from lerobot_stream.stream.worker import WorkerStream
+from lerobot_stream.stream.worker import WorkerStream, loader_worker
 
 
 class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
@@ -231,7 +231,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield single items of this process's, or this loader worker's, share."""
-        worker, num_workers = _loader_worker()
+        worker, num_workers = loader_worker()
         batches = self._transformed(1, worker=worker, num_workers=num_workers)
         for batch in self._position.counting(batches, 1):
             yield from single_items(batch)
@@ -288,7 +288,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
                 hint="resume with the same data and settings, plan what is left of the epoch anew "
                 f"with --resume_elastic=true, or {NEW_RUN}",
             )
-        if saved.digest != self._digest(workers, saved.place.epoch):
+        if saved.digest not in (None, self._digest(workers, saved.place.epoch)):
             raise CheckpointError(
                 "equal data and settings give another order here than where the run was saved",
                 hint=f"resume with the release that saved it, or {NEW_RUN}",
@@ -393,12 +393,7 @@ class WorkerBatches(IterableDataset[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches of this loader worker's share."""
-        worker, num_workers = _loader_worker()
+        worker, num_workers = loader_worker()
         yield from self._dataset._transformed(
             self._batch_size, worker=worker, num_workers=num_workers
         )
-
-
-def _loader_worker() -> tuple[int, int]:
-    info = get_worker_info()
-    return (info.id, info.num_workers) if info else (0, 1)

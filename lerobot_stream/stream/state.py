@@ -26,8 +26,9 @@ class StreamState:
     """Workers of the rank; 1 where all is in one process."""
     key: PlanKey
     """What the order depended on, beside the unfinished epochs."""
-    digest: str
-    """SHA-256 of the first items of the epoch, that equal settings planned there."""
+    digest: str | None
+    """SHA-256 of the first items of the epoch, that equal settings planned there; None where
+    another order was asked for since."""
     unfinished: Mapping[int, Bitmap]
     """What had been seen of epochs before the batches that are counted."""
 
@@ -60,7 +61,7 @@ class StreamState:
                 place=Place(*(int(saved[field.name]) for field in fields(Place))),
                 num_workers=int(saved["num_workers"]),
                 key=key,
-                digest=str(saved["digest"]),
+                digest=None if saved["digest"] is None else str(saved["digest"]),
                 unfinished={}
                 if base is None
                 else Base.from_json(base, num_frames=key.num_frames).unfinished,

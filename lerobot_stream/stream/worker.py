@@ -137,3 +137,9 @@ def _batch_memory(keep: int, *, pinned: bool) -> BatchMemory:
     if pinned:
         return FreshMemory(pinned_tensor)
     return RecycledMemory(keep)
+
+
+def loader_worker() -> tuple[int, int]:
+    """This process's number among a loader's workers, and how many there are; (0, 1) without."""
+    info = get_worker_info()
+    return (info.id, info.num_workers) if info else (0, 1)

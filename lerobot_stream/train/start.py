@@ -225,7 +225,7 @@ def _with_seed(
         config.seed,
         former,
     )
-    return {**saved, part: {**saved[part], "seed": config.order_seed}}
+    return {**saved, part: {**saved[part], "seed": config.order_seed}, "digest": None}
 
 
 def _share(setup: PolicySetup, ranks: Ranks) -> nn.Module:

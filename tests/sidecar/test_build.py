@@ -102,7 +102,7 @@ def test_memory_depends_on_workers_and_not_on_files(tmp_path: Path) -> None:
     few, many = peak(4), peak(24)
     arrays = 6 * 8 * 20_000
     assert few > 2 * arrays  # the measure sees what workers hold
-    assert many - few < 2 * arrays
+    assert many - few < 4 * arrays  # of 20 more files
 
 
 def test_progress_is_told_after_each_file(videos: dict[str, bytes], tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -12,9 +12,11 @@ import typer
 from lerobot_stream.cli.app import COMMANDS, make_app
 from lerobot_stream.cli.logs import shown_logs
 from lerobot_stream.cli.options import find_meant, find_renamed
+from lerobot_stream.cli.output import give_output_up, ready_output
 from lerobot_stream.errors import StreamError
 
 DONE, FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main() -> None:
@@ -43,6 +45,7 @@ def run(program: str, commands: Sequence[str], arguments: Sequence[str]) -> int:
     Returns:
         0 done, 1 a fault of the data or the world, 2 wrong usage, 130 interrupted.
     """
+    ready_output()
     renamed = find_renamed(arguments)
     if renamed is not None:
         flag, advice = renamed
@@ -53,9 +56,13 @@ def run(program: str, commands: Sequence[str], arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing that is still buffered may complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_output_up()  # whoever read it has gone
         return FAULT
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        give_output_up()
+        return _report(f"the output cannot be written: {error.strerror}", code=FAULT)
 
 
 def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str]) -> int:

@@ -35,7 +35,9 @@ class Request:
     """Positions, in the list given to :func:`coalesce`, of the spans inside."""
 
 
-def coalesce(spans: Sequence[Span], *, max_gap: int, max_size: int) -> list[Request]:
+def coalesce(
+    spans: Sequence[Span], *, max_gap: int, max_size: int, max_waste: float = 1.0
+) -> list[Request]:
     """Merge neighbouring spans so that few requests fetch them all.
 
     Args:
@@ -43,18 +45,24 @@ def coalesce(spans: Sequence[Span], *, max_gap: int, max_size: int) -> list[Requ
         max_gap: Bytes worth fetching for nothing to save a request.
         max_size: Bytes a merged request may not exceed. A span longer than this
             still gets a request of its own.
+        max_waste: Share of a merged request that may be fetched for nothing.
 
     Returns:
         Requests by rising ``start``; each span is a part of exactly one.
     """
     requests: list[Request] = []
+    wasted = 0
     for number in sorted(range(len(spans)), key=lambda i: spans[i]):
         span = spans[number]
         if requests:
             last = requests[-1]
             merged = Span(last.span.start, max(last.span.stop, span.stop))
-            if span.start - last.span.stop <= max_gap and len(merged) <= max_size:
+            gap = max(0, span.start - last.span.stop)
+            bearable = gap <= max_gap and wasted + gap <= max_waste * len(merged)
+            if bearable and len(merged) <= max_size:
+                wasted += gap
                 requests[-1] = Request(merged, (*last.parts, number))
                 continue
+        wasted = 0
         requests.append(Request(span, (number,)))
     return requests

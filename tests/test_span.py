@@ -82,3 +82,21 @@ def test_a_gap_is_bridged_only_up_to_the_limit(max_gap: int, count: int) -> None
 @pytest.mark.parametrize(("max_size", "count"), [(8, 2), (9, 1)])
 def test_a_merge_stops_at_the_largest_request(max_size: int, count: int) -> None:
     assert len(coalesce([Span(0, 5), Span(5, 9)], max_gap=0, max_size=max_size)) == count
+
+
+@given(lists, gaps, sizes, st.floats(0, 1))
+def test_what_a_request_fetches_for_nothing_is_at_most_its_share(
+    spans: list[Span], max_gap: int, max_size: int, max_waste: float
+) -> None:
+    requests = coalesce(spans, max_gap=max_gap, max_size=max_size, max_waste=max_waste)
+    for request in requests:
+        wanted = {
+            byte for part in request.parts for byte in range(spans[part].start, spans[part].stop)
+        }
+        assert len(request.span) - len(wanted) <= max_waste * len(request.span)
+
+
+@pytest.mark.parametrize(("max_waste", "count"), [(0.32, 2), (0.34, 1)])
+def test_a_gap_is_bridged_only_up_to_its_share(max_waste: float, count: int) -> None:
+    spans = [Span(0, 5), Span(8, 9)]
+    assert len(coalesce(spans, max_gap=9, max_size=100, max_waste=max_waste)) == count

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MAX_GAP_BYTES = 128 << 10
 """Bytes worth fetching for nothing to save a request: about a round trip's worth."""
+MAX_WASTE = 1 / 64
+"""Share of a request for video that may be fetched for nothing: what lies between two episodes
+is mostly a third, which is fetched when its turn comes."""
 MAX_REQUEST_BYTES = 64 << 20
 """Largest merged request; a single longer span still goes in one."""
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lerobot_stream.dataset.rows import Rows
-from lerobot_stream.source.ranges import MAX_GAP_BYTES, MAX_REQUEST_BYTES
+from lerobot_stream.source.ranges import MAX_GAP_BYTES, MAX_REQUEST_BYTES, MAX_WASTE
 from lerobot_stream.span import Request, Span, coalesce
 from lerobot_stream.stream.episode import EpisodeData, EpisodeReader, reading
 from lerobot_stream.stream.visit import Visit
@@ -52,7 +52,9 @@ class VisitFetcher:
         ]
         for path, parts in self._parts(visits).items():
             spans = [part.span for part in parts]
-            for request in coalesce(spans, max_gap=MAX_GAP_BYTES, max_size=MAX_REQUEST_BYTES):
+            for request in coalesce(
+                spans, max_gap=MAX_GAP_BYTES, max_size=MAX_REQUEST_BYTES, max_waste=MAX_WASTE
+            ):
                 wanted = [parts[number] for number in request.parts]
                 first = min(part.visit for part in wanted)
                 jobs.append((first, _job(self._reader, path, request, wanted, arrivals)))

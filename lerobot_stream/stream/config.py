@@ -86,7 +86,7 @@ class StreamConfig:
     decoded_queue_size: int = 8
     """Most finished batches waiting, where the strategy allows to stop there."""
     video_decoder_cache_size: int | None = None
-    """Most open decoders of a worker; None for pool times cameras."""
+    """Most open decoders of a worker; None for one for each episode being read and camera."""
     max_num_shards: int = 16
     """Episodes fetched at once by a worker."""
     repeat: bool = False

@@ -37,7 +37,7 @@ class DecodePool:
         windows: dict[str, Window],
         *,
         threads: int,
-        open_decoders: int,
+        open_decoders: int | None,
         keep_tail: bool,
     ) -> None:
         """Start with no decoder open.
@@ -45,7 +45,8 @@ class DecodePool:
         Args:
             windows: Frames that an item shows of a camera, where not just its own.
             threads: Jobs run at once.
-            open_decoders: Most decoders left open for a later job.
+            open_decoders: Most decoders left open for a later job; None for no other bound than
+                the visits that are not forgotten.
             keep_tail: Consecutive jobs of a visit are consecutive frames: keep what windows
                 of the next job reach back to, instead of decoding it again.
         """
@@ -100,7 +101,7 @@ class DecodePool:
         with self._lock:
             if decoder is not None and self._lanes.get(lane_key) is lane:
                 self._idle[lane_key] = decoder
-                while len(self._idle) > self._open_decoders:
+                while self._open_decoders and len(self._idle) > self._open_decoders:
                     self._idle.popitem(last=False)
             again = bool(lane.waiting)
             lane.running = again

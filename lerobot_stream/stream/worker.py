@@ -19,6 +19,7 @@ from lerobot_stream.stream.memory import (
     FreshMemory,
     RecycledMemory,
     pinned_tensor,
+    return_free_memory,
     shared_tensor,
 )
 from lerobot_stream.stream.opened import OpenedDataset
@@ -80,11 +81,10 @@ class WorkerStream:
             # An endless stream goes round: more than all its episodes are never needed ahead.
             ahead=max(1, min(config.prefetch_episodes, len(layers.whole.episodes))),
         )
-        cameras = max(1, len(opened.layout.cameras))
         self.decoders = DecodePool(
             opened.windows,
             threads=config.decode_threads,
-            open_decoders=config.video_decoder_cache_size or pool * cameras,
+            open_decoders=config.video_decoder_cache_size,
             keep_tail=config.sampling_strategy == "clip",
         )
         self._pipeline = Pipeline(
@@ -129,6 +129,7 @@ class WorkerStream:
         """Stop every thread and give back what is held; may be repeated."""
         self._pipeline.close()
         self._fetcher.close()
+        return_free_memory()
 
 
 def _batch_memory(keep: int, *, pinned: bool) -> BatchMemory:

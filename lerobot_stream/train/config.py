@@ -102,7 +102,7 @@ class DatasetConfig:
     video_decoder_cache_size: int | None = setting(
         StreamConfig.video_decoder_cache_size,
         least=1,
-        help="Most open decoders; pool size times cameras if not given.",
+        help="Most open decoders; one for each episode being read and camera if not given.",
     )
     streaming_native_http_connections: int | None = setting(
         ReadConfig.native_http_connections, least=1, help="HTTP connections per rank."

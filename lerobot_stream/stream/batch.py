@@ -1,12 +1,14 @@
-"""Batches while they are being filled, and as they are handed out."""
+"""Batches while their pictures are written, and as they are handed out."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lerobot_stream.stream.episode import EpisodeData
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.memory import BatchMemory
 
@@ -15,22 +17,15 @@ Batch = dict[str, torch.Tensor | list[str]]
 
 
 class OpenBatch:
-    """Memory of one batch. Rows are filled in any order, by several threads."""
+    """Picture memory of one batch. Rows are filled in any order, by several threads."""
 
     def __init__(self, layout: Layout, rows: int, memory: BatchMemory) -> None:
         """Take memory for ``rows`` items."""
         self._layout = layout
         self.rows = rows
-        self.missing = rows * (1 + len(layout.cameras))
-        """Parts (columns, or one camera, of one row) still to be filled; the pipeline counts."""
-        self._columns = {
-            key: np.empty((rows, *layout.steps(key), *shape), dtype=dtype)
-            for key, (dtype, shape) in layout.columns.items()
-        }
-        self._is_pad = {
-            key: np.empty((rows, *layout.steps(key)), dtype=np.bool_) for key in layout.windows
-        }
-        self._tasks = [""] * rows
+        self.missing = rows * max(1, len(layout.cameras))
+        """Parts (one camera of one row; the row, where there is none) to be filled; the
+        pipeline counts."""
         self._lent = {
             key: memory.lend((rows, *(layout.steps(key) or (1,)), *shape))
             for key, shape in layout.cameras.items()
@@ -40,30 +35,11 @@ class OpenBatch:
         """``(B, T, H, W, C)`` Where a camera's pictures go; ``T`` is 1 without a window."""
         return self._lent[key][0]
 
-    def fill_columns(
-        self, rows: NDArray[np.int64], frame: NDArray[np.int64], data: EpisodeData
-    ) -> None:
-        """Gather everything but pictures.
-
-        Args:
-            rows: ``(m,)`` Rows to fill.
-            frame: ``(m,)`` Frame of each.
-            data: The episode they are from.
-        """
-        windows = self._layout.windows
-        for key, into in self._columns.items():
-            column = data.rows.columns[key]
-            numbers = windows[key].numbers(frame, data.length) if key in windows else frame
-            into[rows] = column[numbers]
-        for key, is_pad in self._is_pad.items():
-            is_pad[rows] = windows[key].is_pad(frame, data.length)
-        for row, task in zip(rows, data.rows.columns["task_index"][frame], strict=True):
-            self._tasks[row] = self._layout.tasks[int(task)]
-
-    def finish(self, *, as_uint8: bool) -> Batch:
+    def finish(self, columns: Mapping[str, NDArray[Any]], *, as_uint8: bool) -> Batch:
         """Hand out the batch; the memory now belongs to its tensors.
 
         Args:
+            columns: Everything but pictures; the batch takes it over.
             as_uint8: Pictures stay uint8; otherwise they become float32 in [0, 1].
 
         Returns:
@@ -74,11 +50,9 @@ class OpenBatch:
             pictures = tensor if key in self._layout.windows else tensor[:, 0]
             pictures = pictures.movedim(-1, -3)
             batch[key] = pictures if as_uint8 else pictures.to(torch.float32).div_(255)
-        for key, column in self._columns.items():
+        for key, column in columns.items():
             batch[key] = column.tolist() if column.dtype == object else torch.from_numpy(column)
-        for key, is_pad in self._is_pad.items():
-            batch[f"{key}_is_pad"] = torch.from_numpy(is_pad)
-        batch["task"] = self._tasks
+        batch["task"] = [self._layout.tasks[task] for task in columns["task_index"].tolist()]
         return batch
 
 

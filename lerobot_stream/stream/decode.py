@@ -12,8 +12,8 @@ from lerobot_stream.errors import DecodeError
 from lerobot_stream.mp4.mux import MiniMp4
 from lerobot_stream.stream.codec_library import load_video_decoder
 
-_CALL_BYTES = 32 << 20
-"""Most bytes of pictures in one decoder call; fresh pages above this cost more than they save."""
+_CALL_BYTES = 8 << 20
+"""Most bytes of pictures in one decoder call: what is written to batches is still in the cache."""
 
 
 class MiniDecoder:

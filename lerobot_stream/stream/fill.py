@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,18 +18,6 @@ from lerobot_stream.stream.window import Window
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """Rows of one batch that a job writes."""
-
-    batch: OpenBatch
-    """The batch."""
-    chosen: NDArray[np.int64]
-    """``(m,)`` Which of the job's items."""
-    rows: NDArray[np.int64]
-    """``(m,)`` Their rows."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """One camera's pictures of a task."""
 
@@ -39,8 +27,8 @@ class Job:
     """The camera."""
     frames: NDArray[np.int64]
     """``(m,)`` Frame of each item."""
-    targets: tuple[Target, ...]
-    """Rows that show them; the ``chosen`` of all targets are 0…m-1."""
+    rows: Sequence[tuple[OpenBatch, int]]
+    """``m`` Batch and row of each item."""
     data: EpisodeData
     """The coded bytes."""
 
@@ -83,23 +71,18 @@ def fill_pictures(
         DecodeError: A picture is missing, another one, or of another shape.
     """
     held = held or {}
-    numbers = _shown(job, window)
-    needed, cell = np.unique(numbers.ravel(), return_inverse=True)
-    cells = np.split(np.argsort(cell, kind="stable"), np.cumsum(np.bincount(cell))[:-1])
-    cells_of = dict(zip(needed.tolist(), cells, strict=True))
-    places = _places(job, numbers.shape[1])
+    cells = _cells(job, window)
     kept: dict[int, NDArray[np.uint8]] = {}
 
     def write(number: int, picture: NDArray[np.uint8]) -> None:
-        for one in cells_of[number].tolist():
-            into, row, step = places[one]
-            if into.shape[2:] != picture.shape:
-                raise _other_shape(job, picture.shape, into.shape[2:])
-            into[row, step] = picture
+        for into in cells[number]:
+            if into.shape != picture.shape:
+                raise _other_shape(job, picture.shape, into.shape)
+            into[...] = picture
 
-    for number in cells_of.keys() & held.keys():
+    for number in cells.keys() & held.keys():
         write(number, held[number])
-    wanted = np.array(sorted(cells_of.keys() - held.keys()), dtype=np.int64)
+    wanted = np.array(sorted(cells.keys() - held.keys()), dtype=np.int64)
     if job.key in job.data.rows.images:
         for number in wanted.tolist():
             write(number, _stored_picture(job, number))
@@ -125,26 +108,21 @@ def first_needed_later(job: Job, window: Window | None) -> int:
     return int(job.frames.max()) + 1 + min(0, int(window.offset.min()))
 
 
-def _shown(job: Job, window: Window | None) -> NDArray[np.int64]:
-    """``(m, T)`` Frames that the job's items show."""
-    if window is None:
-        return job.frames[:, None]
-    return window.numbers(job.frames, job.data.length)
+def _cells(job: Job, window: Window | None) -> dict[int, list[NDArray[np.uint8]]]:
+    """Where each frame is written: ``(H, W, C)`` of every item and step that shows it."""
+    frames = job.frames[:, None]
+    shown = frames if window is None else window.numbers(job.frames, job.data.length)
+    cells: dict[int, list[NDArray[np.uint8]]] = {}
+    for (batch, row), numbers in zip(job.rows, shown.tolist(), strict=True):
+        steps = batch.pictures(job.key)[row]
+        for step, number in enumerate(numbers):
+            cells.setdefault(number, []).append(steps[step])
+    return cells
 
 
 def _stored_picture(job: Job, number: int) -> NDArray[np.uint8]:
     place = f"episode {job.data.episode_index}, {job.key}, frame {number}"
     return decode_image(job.data.rows.images[job.key][number], place=place)
-
-
-def _places(job: Job, steps: int) -> list[tuple[NDArray[np.uint8], int, int]]:
-    """Where each (item, step) of a job is written: the batch's pictures, row, step."""
-    rows = {}
-    for target in job.targets:
-        into = target.batch.pictures(job.key)
-        for item, row in zip(target.chosen.tolist(), target.rows.tolist(), strict=True):
-            rows[item] = into, row
-    return [(*rows[item], step) for item in range(len(rows)) for step in range(steps)]
 
 
 def _other_shape(job: Job, found: tuple[int, ...], wanted: tuple[int, ...]) -> DecodeError:

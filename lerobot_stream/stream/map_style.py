@@ -17,10 +17,11 @@ from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import OpenBatch, single_items
+from lerobot_stream.stream.columns import OpenColumns
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
-from lerobot_stream.stream.fill import Job, Target, fill_pictures
+from lerobot_stream.stream.fill import Job, fill_pictures
 from lerobot_stream.stream.memory import RecycledMemory
 from lerobot_stream.stream.opened import open_dataset
 from lerobot_stream.stream.visit import Visit
@@ -166,17 +167,18 @@ class LeRobotDataset(Dataset[dict[str, Any]]):
     def _item(self, row: int, frame: int) -> dict[str, Any]:
         kept = self._episode(row)
         batch = OpenBatch(self.opened.layout, 1, self._live_memory)
-        first, frames = np.zeros(1, dtype=np.int64), np.array([frame])
-        batch.fill_columns(first, frames, kept.data)
+        frames = np.array([frame])
+        columns = OpenColumns(self.opened.layout, 1)
+        columns.put(np.zeros(1, dtype=np.int64), frames, kept.data)
         visit = self._visit(row)
         with kept.lock:
             for key in self.opened.layout.cameras:
-                job = Job(visit, key, frames, (Target(batch, first, first),), kept.data)
+                job = Job(visit, key, frames, [(batch, 0)], kept.data)
                 decoder = kept.decoders.pop(key, None)
                 window = self.opened.windows.get(key)
                 filled = fill_pictures(job, window, decoder=decoder, keep_from=kept.data.length)
                 kept.decoders[key] = filled.decoder
-        return single_items(batch.finish(as_uint8=self.return_uint8))[0]
+        return single_items(batch.finish(columns.take(0, 1), as_uint8=self.return_uint8))[0]
 
     def _visit(self, row: int) -> Visit:
         return Visit((0, row), row, 0, int(self.meta.episodes.length[row]), 0)

@@ -9,7 +9,7 @@ task may reach is the bound on memory. The order of items is fixed before anythi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from lerobot_stream.stream.batch import Batch, OpenBatch
 from lerobot_stream.stream.cache import EpisodeByteCache
+from lerobot_stream.stream.columns import OpenColumns
 from lerobot_stream.stream.episode import EpisodeData
-from lerobot_stream.stream.fill import Job, Target
+from lerobot_stream.stream.fill import Job
 from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.memory import BatchMemory
@@ -83,6 +84,7 @@ class Pipeline:
         self._ready_batches = ready_batches
         self._as_uint8 = as_uint8
         self._open: dict[int, OpenBatch] = {}
+        self._columns = OpenColumns(layout, self._open_items + batch_size)
         self._delivered = 0
         self._error: BaseException | None = None
         self._ended = False
@@ -115,7 +117,9 @@ class Pipeline:
                 self._delivered += 1
                 self._changed.notify_all()
                 self.waited.finish()
-            finished = batch.finish(as_uint8=self._as_uint8)
+            start = (self._delivered - 1) * self._batch_size
+            columns = self._columns.take(start, start + batch.rows)
+            finished = batch.finish(columns, as_uint8=self._as_uint8)
             with self._changed:
                 self.waited.hand_out()
             yield finished
@@ -189,23 +193,22 @@ class Pipeline:
 
     def _start(self, task: Task) -> None:
         data = self._fetched(task.visit)
-        numbers = task.positions // self._batch_size
-        targets = []
-        for number in np.unique(numbers):
-            chosen = np.flatnonzero(numbers == number)
-            batch = self._batch(int(number))
-            rows = task.positions[chosen] - number * self._batch_size
-            batch.fill_columns(rows, task.frames[chosen], data)
-            targets.append(Target(batch, chosen, rows))
-            self._filled(batch, len(rows))
+        self._columns.put(task.positions, task.frames, data)
+        numbers, rows = np.divmod(task.positions, self._batch_size)
+        batches = {number: self._batch(number) for number in set(numbers.tolist())}
+        filled = [
+            (batches[number], row)
+            for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
+        ]
         with self._changed:
             self._running += len(self._layout.cameras)
             self.waited.run(self._running)
         remaining = _Countdown(len(self._layout.cameras), self._finished(task))
         if not self._layout.cameras:
+            self._filled(filled)
             remaining.finish()
         for key in self._layout.cameras:
-            job = Job(task.visit, key, task.frames, tuple(targets), data)
+            job = Job(task.visit, key, task.frames, filled, data)
             self._decoders.submit(job, done=self._job_done(job, remaining))
 
     def _fetched(self, visit: Visit) -> EpisodeData:
@@ -226,16 +229,16 @@ class Pipeline:
 
     def _job_done(self, job: Job, remaining: _Countdown) -> Callable[[BaseException | None], None]:
         def done(error: BaseException | None) -> None:
+            if error is not None:
+                self._fail(error)
+            else:
+                self._filled(job.rows)
+                remaining.count_down()
             with self._changed:
                 self._running -= 1
                 self.waited.run(self._running)
-                self._changed.notify_all()
-            if error is not None:
-                self._fail(error)
-                return
-            for target in job.targets:
-                self._filled(target.batch, len(target.rows))
-            remaining.count_down()
+                if not self._running:
+                    self._changed.notify_all()
 
         return done
 
@@ -251,10 +254,14 @@ class Pipeline:
                 self._open[number] = batch
         return batch
 
-    def _filled(self, batch: OpenBatch, parts: int) -> None:
+    def _filled(self, rows: Sequence[tuple[OpenBatch, int]]) -> None:
+        """Count rows as written. Wakes others only for a whole batch: most calls change nothing."""
         with self._changed:
-            batch.missing -= parts
-            if not batch.missing:
+            whole = False
+            for batch, _ in rows:
+                batch.missing -= 1
+                whole |= not batch.missing
+            if whole:
                 self._changed.notify_all()
 
     def _fail(self, error: BaseException) -> None:

@@ -98,8 +98,11 @@ class Schedule:
             with self._lock:  # fetching is never behind decoding
                 for past in [past for past in self._orders if past < epoch]:
                     del self._orders[past]
+            begun: dict[int, Visit] = {}
             for unit in self._units(epoch, order, item, base):
-                visit = self._visit(epoch, order, unit.visit)
+                visit = begun.pop(unit.visit, None) or self._visit(epoch, order, unit.visit)
+                if not unit.last:
+                    begun[unit.visit] = visit
                 yield Task(visit, unit.positions, unit.frames.astype(np.int64), unit.last)
             base += len(order)
 

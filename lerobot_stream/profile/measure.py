@@ -94,6 +94,7 @@ class Profile:
             "items_per_s": asdict(timeline.items_per_s()),
             "pictures_per_s": asdict(timeline.pictures_per_s()),
             "first_batch_s": self.first_batch_s,
+            "run_s": float(timeline.came_s[-1]),
             "batches": len(timeline.items),
             "items": stats.items,
             "wait_s": asdict(timeline.waits()),

@@ -15,6 +15,8 @@ from typing import Any
 from rich.console import Console
 
 ROOT = Path(__file__).parents[2]
+EPOCH_BATCHES = 58
+"""Batches of 64 in an epoch of what is measured."""
 STRATEGIES = ("remaining", "round_robin", "clip")
 PRELOADED = ["torch", "torchcodec.decoders", "lerobot_stream.stream.worker"]
 
@@ -28,7 +30,7 @@ def main() -> None:
         default=[],
         metavar="WORD",
         help="cells whose name holds every WORD, e.g. --only h264-g30 --only 0w/clip; "
-        "or run, planning, sidecar",
+        "or run, network, planning, sidecar",
     )
     parser.add_argument("--quick", action="store_true", help="a few cells, in under 3 minutes")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")
@@ -43,7 +45,7 @@ def main() -> None:
 
 
 def _run(options: argparse.Namespace, console: Console) -> None:
-    from tests.benchmarks import once, table
+    from tests.benchmarks import network, once, table
     from tests.benchmarks.datasets import make_dataset
     from tests.benchmarks.footage import find_footage
     from tests.benchmarks.grid import Bench, all_cells, chosen, few_cells
@@ -76,9 +78,20 @@ def _run(options: argparse.Namespace, console: Console) -> None:
         root = make_dataset(options.work_dir, "h264-g30", footage, cameras=1)
         flags = ["--batch-size=64", "--batches=60", "--limit"]
         told["run"] = {
-            name: once.profile(root, f"--strategy={name}", *flags) for name in strategies
+            name: once.profile([f"--root={root}", f"--strategy={name}", *flags])
+            for name in strategies
         }
         parts.append(table.run_table(told["run"]))
+    if _asked(options, "network"):
+        root = make_dataset(options.work_dir, "h264-g30", footage, cameras=1)
+        told["network"] = {
+            name: network.slow_hub_figures(
+                root, strategy=name, batches=EPOCH_BATCHES, pairs=1 if options.quick else 3
+            )
+            for name in ("remaining", "clip")
+            if name in strategies
+        }
+        parts.append(table.network_table(told["network"]))
     if _asked(options, "planning"):
         told["planning"] = {name: once.planning(name) for name in strategies}
         parts.append(table.planning_table(told["planning"]))

@@ -17,10 +17,10 @@ from av.video.frame import PictureType
 from tests.benchmarks.footage import FPS, HEIGHT, LENGTHS, WIDTH, Footage, episode_starts
 from tests.lerobot import Camera, write_dataset
 
-FILES = (0, 1, 2, 0, 1)
-"""Which file of the footage each file of a dataset repeats: 14 episodes."""
+FILES = (0, 1, 2) * 25
+"""Which file of the footage each file of a dataset repeats: 200 episodes."""
 CAMERAS = ("observation.images.cam_high", "observation.images.cam_low")
-_GENERATION = 1
+_GENERATION = 2
 """Part of the folder's name; a change of what is written here needs another."""
 
 

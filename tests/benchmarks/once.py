@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,17 @@ from lerobot_stream.source.open import open_source
 _PROGRAM = "from lerobot_stream.cli.main import main; main()"
 
 
-def profile(root: Path, *flags: str) -> dict[str, Any]:
+def profile(
+    flags: Sequence[str], *, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Run ``lerobot-stream profile`` in a process of its own."""
-    address = ["--repo-id=bench/mark", f"--root={root}", "--json"]
-    return _run("-c", _PROGRAM, "profile", *address, *flags)
+    command = ["-c", _PROGRAM, "profile", "--repo-id=bench/mark", "--json", *flags]
+    return _run(command, environment)
 
 
 def planning(strategy: str) -> dict[str, Any]:
     """Plan a very large dataset in a process of its own."""
-    return _run("-m", "tests.benchmarks.planning", strategy)
+    return _run(["-m", "tests.benchmarks.planning", strategy], None)
 
 
 def sidecar_build(root: Path) -> dict[str, Any]:
@@ -43,9 +46,14 @@ def sidecar_build(root: Path) -> dict[str, Any]:
     }
 
 
-def _run(*arguments: str) -> dict[str, Any]:
+def _run(arguments: Sequence[str], environment: Mapping[str, str] | None) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=environment,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)}:\n{done.stderr}")

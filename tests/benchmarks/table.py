@@ -81,6 +81,34 @@ def run_table(profiles: Mapping[str, Mapping[str, Any]]) -> str:
     return markdown(rows)
 
 
+def network_table(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """An epoch from a slow Hub beside one from a folder."""
+    rows = [
+        [
+            "from a Hub with 60 ms and 50 MB/s a connection",
+            "first batch (folder)",
+            "rest of the epoch (folder)",
+            "ratio",
+            "waiting for the network",
+            "fetched / needed for pictures",
+            "requests",
+        ]
+    ]
+    for strategy, told in figures.items():
+        rows.append(
+            [
+                strategy,
+                f"{told['hub_first_s']:.2f} s ({told['folder_first_s']:.2f} s)",
+                f"{told['hub_s']:.2f} s ({told['folder_s']:.2f} s)",
+                f"{told['ratio']:.2f}",
+                f"{told['hub_network_share']:.1%}",
+                f"{told['fetched_bytes'] / 1e6:.1f} / {told['wanted_bytes'] / 1e6:.1f} MB",
+                f"{told['requests']:.0f}",
+            ]
+        )
+    return markdown(rows)
+
+
 def planning_table(figures: Mapping[str, Mapping[str, float]]) -> str:
     """Seconds and memory of planning, a row a strategy."""
     names = [name for name in next(iter(figures.values())) if name != "peak_bytes"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -72,11 +72,11 @@ def join_ranks(device: str | None, *, timeout_s: float) -> Iterator[Ranks]:
         Who this process is.
 
     Raises:
-        ValueError: There is no such device.
+        ValueError: There is no such device, or a variable of ``torchrun`` makes no sense.
         StreamError: The other ranks cannot be reached.
     """
-    rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    place = choose_device(device, local_rank=int(os.environ.get("LOCAL_RANK", 0)))
+    rank, world_size, local_rank = read_ranks(os.environ)
+    place = choose_device(device, local_rank=local_rank)
     if place.type == "cuda":
         torch.cuda.set_device(place)
     if world_size == 1:
@@ -90,6 +90,52 @@ def join_ranks(device: str | None, *, timeout_s: float) -> Iterator[Ranks]:
     yield Ranks(rank, world_size, place, group)
     # Not after an error: other ranks may wait in a collective that would never end.
     dist.destroy_process_group()
+
+
+def read_ranks(variables: Mapping[str, str]) -> tuple[int, int, int]:
+    """Read who this process is from the variables that ``torchrun`` sets.
+
+    Args:
+        variables: The environment; without these variables the process is alone.
+
+    Returns:
+        ``RANK``, ``WORLD_SIZE`` and ``LOCAL_RANK``.
+
+    Raises:
+        ValueError: A variable is no number, or not one that there can be; or one of them is
+            missing where there are several ranks.
+    """
+    world_size = _whole_number(variables, "WORLD_SIZE", "1", least=1)
+    if world_size > 1:
+        for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+            if not variables.get(name):
+                raise ValueError(
+                    f"{name} must be set, as torchrun does: WORLD_SIZE is {world_size}"
+                )
+        _whole_number(variables, "MASTER_PORT", most=(1 << 16) - 1)
+    rank = _whole_number(variables, "RANK", most=world_size - 1, why=f"WORLD_SIZE is {world_size}")
+    return rank, world_size, _whole_number(variables, "LOCAL_RANK")
+
+
+def _whole_number(
+    variables: Mapping[str, str],
+    name: str,
+    default: str = "0",
+    *,
+    least: int = 0,
+    most: int | None = None,
+    why: str = "",
+) -> int:
+    text = variables.get(name, default)
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        reason = f": {why}" if why else ""
+        raise ValueError(f"{name} must be a whole number {bounds}, got {text!r}{reason}")
+    return number
 
 
 def choose_device(name: str | None, *, local_rank: int) -> torch.device:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -51,21 +51,22 @@ def save_checkpoint(
         The checkpoint's folder.
 
     Raises:
-        CheckpointError: The disk does not take it; the former checkpoint stays.
+        CheckpointError: The disk does not take it; the former checkpoint stays, and what was
+            written of this one is gone.
     """
     folder = checkpoints / name
     with disk_faults(folder, hint="the checkpoint before it is untouched"):
         checkpoints.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(checkpoints)
-        unfinished = checkpoints / f"{_UNFINISHED}{name}"
-        for part in (PRETRAINED_MODEL, TRAINING_STATE):
-            (unfinished / part).mkdir(parents=True)
-        write(unfinished)
-        _sync_tree(unfinished)
-        _install(unfinished, folder)
-        _point(checkpoints / LAST, name)
-        if keep is not None:
-            _prune(checkpoints, keep)
+        try:
+            _write_whole(folder, write)
+            _point(checkpoints / LAST, name)
+            if keep is not None:
+                _prune(checkpoints, keep)
+        except BaseException:
+            with suppress(OSError):  # the error that is told is the first one
+                _remove_leftovers(checkpoints)
+            raise
         _remove_leftovers(checkpoints)
     return folder
 
@@ -113,6 +114,15 @@ def list_checkpoints(checkpoints: Path) -> list[Path]:
     return sorted(steps, key=lambda entry: int(entry.name))
 
 
+def _write_whole(folder: Path, write: Callable[[Path], None]) -> None:
+    unfinished = folder.parent / f"{_UNFINISHED}{folder.name}"
+    for part in (PRETRAINED_MODEL, TRAINING_STATE):
+        (unfinished / part).mkdir(parents=True)
+    write(unfinished)
+    _sync_tree(unfinished)
+    _install(unfinished, folder)
+
+
 def _install(unfinished: Path, folder: Path) -> None:
     """Rename a whole checkpoint to its name, never leaving ``last`` without one."""
     if folder.exists():
@@ -144,7 +154,7 @@ def _prune(checkpoints: Path, keep: int) -> None:
 
 
 def _remove_leftovers(checkpoints: Path) -> None:
-    """Delete what a kill left half-written or half-deleted, but never what ``last`` names."""
+    """Delete what is half-written or half-deleted, but never what ``last`` names."""
     last = (checkpoints / LAST).resolve()
     for entry in list(checkpoints.iterdir()):
         if entry.name.startswith((_UNFINISHED, _DISCARDED)) and entry.resolve() != last:

@@ -81,10 +81,13 @@ def test_a_step_that_is_there_is_replaced(tmp_path: Path, again: int) -> None:
     [
         OSError(28, "No space left on device"),
         SafetensorError("I/O error: No space left on device (os error 28)"),
+        CheckpointError("No space left on device"),
     ],
-    ids=["file", "tensors"],
+    ids=["file", "tensors", "state"],
 )
-def test_a_failed_write_leaves_the_former(tmp_path: Path, fault: Exception) -> None:
+def test_a_failed_write_leaves_the_former_and_nothing_else(
+    tmp_path: Path, fault: Exception
+) -> None:
     save(tmp_path, 1)
 
     def fail(folder: Path) -> None:
@@ -93,10 +96,22 @@ def test_a_failed_write_leaves_the_former(tmp_path: Path, fault: Exception) -> N
 
     with pytest.raises(CheckpointError, match="No space left on device"):
         save_checkpoint(tmp_path, "000002", fail, keep=None)
-    assert [path.name for path in list_checkpoints(tmp_path)] == ["000001"]
+    assert visible(tmp_path) == ["000001", "last"]
     assert read_step(tmp_path / "last") == 1
     save(tmp_path, 3)
     assert visible(tmp_path) == ["000001", "000003", "last"]
+
+
+def test_a_step_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+
+    def fail(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(tmp_path, "000001", fail, keep=None)
+    assert visible(tmp_path) == ["000001", "last"]
+    assert read_step(tmp_path / "last") == 1
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -226,7 +226,16 @@ class HttpClient:
             spent = clock.now() - began
             if tries == patience.tries or spent + wait > patience.call_s:
                 break
-            logger.debug("%s %s; again in %.1f s", host(ask.url), judgement.reason, wait)
+            logger.warning(
+                "%s: %s %s (try %d of %d); again in %.1f s, given up at the latest in %.0f s",
+                ask.subject.name,
+                host(ask.url),
+                judgement.reason,
+                tries,
+                patience.tries,
+                wait,
+                patience.call_s - spent,
+            )
             clock.sleep(wait)
         raise gave_up(
             judgement.reason,

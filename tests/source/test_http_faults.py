@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -319,3 +320,30 @@ def test_a_host_that_cannot_be_reached_is_named(waits: Waits) -> None:
         gone.close()
         with pytest.raises(SourceError, match=rf"robots/arm: {url[7:]} failed .* after 4 tries"):
             open_hub(REPO, patience=PATIENCE, clock=waits.clock())
+
+
+def test_every_wait_is_told(hub: Hub, waits: Waits, caplog: pytest.LogCaptureFixture) -> None:
+    hub.add_dataset(REPO, FILES)
+    source = open_hub(REPO, patience=PATIENCE, clock=waits.clock())
+    hub.fail(Status(503), f"*/{VIDEO}", origin="blobs", times=2)
+    source.read(VIDEO, SPAN)
+    told = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == len(waits.seconds) == 2
+    where = rf"{VIDEO}: localhost:\d+ answered 503"
+    for number, (record, wait) in enumerate(zip(told, waits.seconds, strict=True), start=1):
+        wanted = rf"{where} \(try {number} of 4\); again in {wait:.1f} s, given up .* in \d+ s"
+        assert re.fullmatch(wanted, record.message)
+
+
+def test_a_host_that_cannot_be_reached_is_told_at_once(
+    waits: Waits, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Hub() as gone, use_hub(gone):
+        url = gone.url
+        gone.close()
+        with pytest.raises(SourceError):
+            open_hub(REPO, patience=PATIENCE, clock=waits.clock())
+    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == PATIENCE.tries - 1
+    assert told[0].startswith(f"robots/arm: {url[7:]} failed (ConnectError: ")
+    assert told[0].endswith("(try 1 of 4); again in 0.4 s, given up at the latest in 600 s")

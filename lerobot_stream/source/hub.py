@@ -131,11 +131,12 @@ def _find_commit(client: HttpClient, repo_id: str, revision: str | None) -> str:
         refs, _ = client.get_json(
             f"{api}/refs", subject, kind=dict, what="the list of its revisions"
         )
-        return _choose(repo_id, _commits(refs, "tags"), _commits(refs, "branches"))
+        tags, branches = (_commits(refs, kind, repo_id) for kind in ("tags", "branches"))
+        return _choose(repo_id, tags, branches)
     url = f"{api}/revision/{quote(revision, safe='')}?expand=sha"
     found, _ = client.get_json(url, subject, kind=dict, what=f"the commit of revision {revision}")
-    commit = found.get("sha") or ""
-    if not is_commit(commit):
+    commit = found.get("sha")
+    if not isinstance(commit, str) or not is_commit(commit):
         message = f"revision {revision} has no commit: found {commit!r}"
         raise SourceError(message, path=repo_id)
     logger.info("%s: %s → %s", repo_id, revision, commit)
@@ -158,5 +159,15 @@ def _choose(repo_id: str, tags: dict[str, str], branches: dict[str, str]) -> str
     return main
 
 
-def _commits(refs: dict[str, Any], kind: str) -> dict[str, str]:
-    return {ref["name"]: ref["targetCommit"] for ref in refs.get(kind, [])}
+def _commits(refs: dict[str, Any], kind: str, repo_id: str) -> dict[str, str]:
+    """Commits by name; a reply of another form than the Hub's is refused."""
+    try:
+        commits = {str(ref["name"]): str(ref["targetCommit"]) for ref in refs.get(kind, [])}
+    except (KeyError, TypeError) as error:
+        message = f"the list of its revisions is not understood: {error!r} among the {kind}"
+        raise SourceError(message, path=repo_id) from error
+    for name, commit in commits.items():
+        if not is_commit(commit):
+            message = f"the list of its revisions says commit {commit!r} of {name}"
+            raise SourceError(message, path=repo_id)
+    return commits

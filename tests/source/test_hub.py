@@ -224,6 +224,34 @@ def test_a_listing_that_makes_no_sense_is_an_error(hub: Hub, body: bytes) -> Non
         open_hub(REPO).list_files()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"tags": [{"ref": "refs/tags/v3.0"}], "branches": []}',
+        b'{"tags": [{"name": "v3.0"}]}',
+        b'{"branches": [{"name": "main", "targetCommit": null}]}',
+        b'{"branches": [{"name": "main", "targetCommit": "0123"}]}',
+        b'{"branches": ["main"]}',
+        b'{"branches": 7}',
+        b'{"tags": null}',
+    ],
+    ids=repr,
+)
+def test_a_list_of_revisions_that_makes_no_sense_is_an_error(hub: Hub, body: bytes) -> None:
+    hub.add_dataset(REPO, FILES)
+    hub.fail(_Says(body), "*/refs", times=None)
+    with pytest.raises(SourceError, match=rf"^{REPO}: the list of its revisions"):
+        open_hub(REPO)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"sha": null}', b'{"sha": 7}', b'{"sha": "0123"}'])
+def test_a_revision_without_a_commit_is_an_error(hub: Hub, body: bytes) -> None:
+    hub.add_dataset(REPO, FILES)
+    hub.fail(_Says(body), "*/revision/*", times=None)
+    with pytest.raises(SourceError, match=f"^{REPO}: revision main has no commit"):
+        open_hub(REPO, revision="main")
+
+
 class _Says:
     def __init__(self, body: bytes) -> None:
         self.body = body

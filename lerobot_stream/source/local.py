@@ -137,10 +137,18 @@ def _walk(
                 if entry.name.startswith("."):
                     continue
                 path = f"{prefix}{entry.name}"
-                if entry.is_dir():
+                if _leads_to_folder(entry, path):
                     yield from _walk(Path(entry.path), f"{path}/", (*above, here))
                 elif entry.is_file():
                     yield path, _info(entry.stat())
     except OSError as error:
         message = f"cannot be listed: {error.strerror}"
         raise SourceError(message, path=prefix.rstrip("/") or str(folder)) from error
+
+
+def _leads_to_folder(entry: os.DirEntry[str], path: str) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # a link that leads in a circle, or through a forbidden folder
+        message = f"cannot be followed: {error.strerror}"
+        raise SourceError(message, path=path, hint="remove or mend this link") from error

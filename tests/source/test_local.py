@@ -105,6 +105,15 @@ def test_a_link_to_a_folder_above_ends(root: Path) -> None:
     assert set(open_local(root).list_files()) == {PATH}
 
 
+def test_a_link_to_itself_is_named(root: Path) -> None:
+    link = root / "videos" / "top"
+    link.parent.mkdir()
+    link.symlink_to(link)
+    with pytest.raises(SourceError, match=r"^videos/top: cannot be followed") as caught:
+        open_local(root).list_files()
+    assert caught.value.hint == "remove or mend this link"
+
+
 def test_hidden_folders_and_broken_links_are_not_listed(root: Path) -> None:
     (root / ".cache").mkdir()
     (root / ".cache" / "file").write_bytes(b"x")

@@ -13,7 +13,7 @@ from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.errors import PlanError
-from lerobot_stream.source.base import Source
+from lerobot_stream.source.base import Identity, Source
 from lerobot_stream.source.open import open_source
 from lerobot_stream.source.ranges import read_file
 from lerobot_stream.stream.augment import Augment
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 class Header:
     """What is known of a dataset before it is opened for reading."""
 
+    identity: Identity
+    """Which dataset it is, and where it lies."""
     info: Info
     """Features and rate."""
     stats: Stats
@@ -60,7 +62,8 @@ def read_header(config: DatasetConfig) -> Header:
     )
     try:
         if not config.eval_split:
-            return Header(parse_info(read_file(source, INFO_PATH)), read_stats(source), None, ())
+            info = parse_info(read_file(source, INFO_PATH))
+            return Header(source.identity, info, read_stats(source), None, ())
         return _read_split(config, source)
     finally:
         source.close()
@@ -71,7 +74,7 @@ def _read_split(config: DatasetConfig, source: Source) -> Header:
     chosen = select_episodes(meta.episodes, config.episodes, config.exclude_episodes)
     episodes = [int(index) for index in meta.episodes.episode_index[chosen]]
     kept, held_out = split_episodes(episodes, share=config.eval_split)
-    return Header(meta.info, meta.stats, kept, held_out)
+    return Header(source.identity, meta.info, meta.stats, kept, held_out)
 
 
 def split_episodes(episodes: Sequence[int], *, share: float) -> tuple[list[int], list[int]]:

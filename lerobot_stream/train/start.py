@@ -84,6 +84,7 @@ def start_run(resolved: Resolved, ranks: Ranks, *, explicit: frozenset[str]) -> 
         None if resolved.checkpoint is None else read_state(resolved.checkpoint / TRAINING_STATE)
     )
     header = read_header(config.dataset)
+    _refuse_inside(resolved.folder, header.identity.data_root)
     seed_everything(config.seed)  # all ranks alike, for the policy's first weights
     setup = make_policy(_request(resolved, header, ranks))
     data = open_training_data(config, header, setup.delta_timestamps, ranks)
@@ -158,6 +159,16 @@ def write_run(run: Run, state: TrainingState, policy_folder: Path, state_folder:
     config = replace(run.config, resume=False, resume_elastic=False, config_path=None)
     write_config(config, policy_folder / TRAIN_CONFIG)
     write_state(state_folder, state)
+
+
+def _refuse_inside(folder: Path, data_root: str) -> None:
+    """Training only reads the dataset."""
+    root = Path(data_root)
+    if root.is_absolute() and folder.resolve().is_relative_to(root):
+        raise ValueError(
+            f"--output_dir={folder} lies inside the dataset {root}, which is only read: "
+            "name another folder"
+        )
 
 
 def _request(resolved: Resolved, header: Header, ranks: Ranks) -> PolicyRequest:

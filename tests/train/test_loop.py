@@ -165,6 +165,17 @@ def test_another_seed_is_accepted_where_it_is_asked_for(
     assert "--seed=7 instead of 1000" in caplog.text
 
 
+@pytest.mark.parametrize("place", ["", "runs/first", "../linked/run"])
+def test_nothing_is_written_into_the_dataset(data: Path, tmp_path: Path, place: str) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(data, root)
+    (tmp_path / "linked").symlink_to(root)
+    before = sorted(root.rglob("*"))
+    with pytest.raises(ValueError, match=r"--output_dir=\S+ lies inside the dataset"):
+        run(tiny_config(root, root / place, steps=1))
+    assert sorted(root.rglob("*")) == before
+
+
 def test_fine_tuning_starts_from_weights_alone(data: Path, tmp_path: Path) -> None:
     first, _ = run(tiny_config(data, tmp_path / "first", steps=1))
     policy = replace(TINY_ACT, path=str(first))

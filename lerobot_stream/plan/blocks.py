@@ -46,6 +46,7 @@ def plan_blocks(
     batch_size: int,
     byte_budget: int,
     position_base: int,
+    first_items: int | None = None,
 ) -> Iterator[Block]:
     """Cut an order into blocks, one at a time, without changing it.
 
@@ -61,6 +62,8 @@ def plan_blocks(
         byte_budget: Bytes that the visits of a block may take together.
         position_base: Position in the stream of item 0 of ``order``; batches are counted
             from position 0 of the stream.
+        first_items: Most items of the first block; each further one may have twice as many,
+            so that a stream begins soon. None for full blocks at once.
 
     Yields:
         Blocks that join up to ``[position_base + start, position_base + len(order))``.
@@ -68,8 +71,10 @@ def plan_blocks(
     last = last_positions(order)
     num_seen = int(order.visit[:start].max(initial=-1)) + 1
     residents = np.flatnonzero(last[:num_seen] >= start)
+    most = first_items or block_items
     while start < len(order):
-        stop = _whole_batches(position_base + start, block_items, batch_size) - position_base
+        most = min(most, block_items)
+        stop = _whole_batches(position_base + start, most, batch_size) - position_base
         visit = order.visit[start:stop]
         room = byte_budget - int(visit_bytes[residents].sum())
         visit = visit[: _fitting(visit, visit_bytes, num_seen, room)]
@@ -84,6 +89,7 @@ def plan_blocks(
         residents = np.concatenate([residents, newcomers])
         residents = residents[last[residents] >= stop]
         start = stop
+        most *= 2
 
 
 def _whole_batches(start: int, block_items: int, batch_size: int) -> int:

@@ -119,6 +119,7 @@ class Schedule:
             batch_size=self._batch_size,
             byte_budget=self._config.worker_byte_budget,
             position_base=base,
+            first_items=self._batch_size if base == -self._item else None,
         ):
             yield from block.units
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ class Cut:
     batch_size: int
     byte_budget: int
     position_base: int
+    first_items: int | None = None
 
     def blocks(self) -> list[Block]:
         return list(
@@ -35,6 +36,7 @@ class Cut:
                 batch_size=self.batch_size,
                 byte_budget=self.byte_budget,
                 position_base=self.position_base,
+                first_items=self.first_items,
             )
         )
 
@@ -96,6 +98,24 @@ def test_blocks_are_whole_batches_but_at_the_ends(cut: Cut) -> None:
     for block in blocks[:-1]:
         assert block.stop % cut.batch_size == 0
         assert block.stop - block.start > cut.block_items - cut.batch_size
+
+
+@given(cuts(tight=False))
+def test_a_stream_begins_with_a_batch_and_doubles(cut: Cut) -> None:
+    begun = replace(cut, first_items=cut.batch_size)
+    most = [
+        min(cut.block_items, cut.batch_size << min(number, 30))
+        for number in range(len(begun.blocks()))
+    ]
+    for block, items in zip(begun.blocks(), most, strict=True):
+        assert block.stop - block.start <= items
+    for block, items in zip(begun.blocks()[:-1], most, strict=False):
+        assert block.stop - block.start > items - cut.batch_size
+    assert [block.start for block in begun.blocks()[1:]] == [
+        block.stop for block in begun.blocks()[:-1]
+    ]
+    delivered = sum(block.stop - block.start for block in begun.blocks())
+    assert delivered == len(cut.order) - cut.start
 
 
 def held(cut: Cut, start: int, stop: int) -> int:

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+from lerobot_stream.profile.batches import counted_batches
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from tests.hub import Hub
 from tests.lerobot import Written
@@ -139,3 +140,16 @@ def test_an_epoch_over_the_hub_fetches_each_needed_byte_once(
     needed = int((spans.stop_byte - spans.start_byte).sum())
     assert 0 < sum(request.sent for request in fetched) <= 1.02 * needed
     assert len(fetched) <= len(written.lengths) * 2
+
+
+@pytest.mark.parametrize("strategy", ["remaining", "round_robin", "clip"])
+def test_an_epoch_over_the_hub_fetches_each_byte_once_that_the_plan_needs(
+    written: Written, hub: Hub, strategy: Any
+) -> None:
+    hub.add_dataset(REPO, written.root, tags=("v3.0",))
+    dataset = StreamingLeRobotDataset(REPO, return_uint8=True, sampling_strategy=strategy)
+    before = len(hub.requests("*.mp4", method="GET", origin="blobs"))
+    told = list(counted_batches(dataset.opened, dataset.config, batch_size=8, num_workers=0))
+    fetched = hub.requests("*.mp4", method="GET", origin="blobs")[before:]
+    assert told[-1].items == written.num_frames
+    assert 0 < sum(request.sent for request in fetched) <= 1.02 * told[-1].wanted_bytes

@@ -30,6 +30,9 @@ from lerobot_stream.train.policies.base import Batch
 
 logger = logging.getLogger(__name__)
 
+_AT_A_COMMIT = "hf://datasets/"
+"""How the address of a dataset starts that was opened at one commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -117,7 +120,7 @@ def open_training_data(
     dataset: StreamingLeRobotDataset | LeRobotDataset
     if config.dataset.streaming:
         dataset = StreamingLeRobotDataset(
-            **_reading(config, delta_timestamps),
+            **_reading(config, header, delta_timestamps),
             **_streaming(config),
             episodes=header.train_episodes or config.dataset.episodes,
             exclude_episodes=config.dataset.exclude_episodes,
@@ -132,7 +135,7 @@ def open_training_data(
             dataset, batch_size=config.batch_size, device=ranks.device, loader=loader
         )
     dataset = LeRobotDataset(
-        **_reading(config, delta_timestamps),
+        **_reading(config, header, delta_timestamps),
         episodes=header.train_episodes or config.dataset.episodes,
         exclude_episodes=config.dataset.exclude_episodes,
     )
@@ -170,7 +173,7 @@ class HeldOutData:
         self._ranks = ranks
         self._dataset: StreamingLeRobotDataset | LeRobotDataset | None = None
         readers = min(ranks.world_size, len(header.eval_episodes))
-        reading = _reading(config, delta_timestamps)
+        reading = _reading(config, header, delta_timestamps)
         if not config.dataset.streaming:
             self._dataset = LeRobotDataset(**reading, episodes=header.eval_episodes)
         elif ranks.rank < readers:
@@ -248,13 +251,17 @@ def _loader_settings(config: TrainConfig, *, num_workers: int) -> LoaderSettings
     )
 
 
-def _reading(config: TrainConfig, delta_timestamps: Mapping[str, list[float]]) -> dict[str, Any]:
+def _reading(
+    config: TrainConfig, header: Header, delta_timestamps: Mapping[str, list[float]]
+) -> dict[str, Any]:
     """What streaming and map-style datasets are told alike."""
-    data = config.dataset
+    data, root, revision = config.dataset, config.dataset.root, config.dataset.revision
+    if header.identity.data_root.startswith(_AT_A_COMMIT):
+        root, revision = header.identity.data_root, None  # a branch may have moved on since
     return {
         "repo_id": data.repo_id,
-        "root": data.root,
-        "revision": data.revision,
+        "root": root,
+        "revision": revision,
         "repo_type": data.repo_type,
         "delta_timestamps": delta_timestamps,
         "tolerance_s": config.tolerance_s,

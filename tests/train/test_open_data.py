@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from lerobot_stream.train.open_data import (
     read_header,
     split_episodes,
 )
+from tests.hub import Hub, use_hub
 from tests.lerobot import edit_episodes
 from tests.train.tiny import tiny_config, write_tiny_dataset
 
@@ -86,6 +88,29 @@ def test_rows_are_found_elsewhere_only_where_asked(tmp_path: Path, streaming: bo
                 )
             )
         )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{}, {"revision": "main"}, {"root": "hf://datasets/robots/tiny@main"}],
+    ids=["tag", "branch", "address"],
+)
+def test_a_revision_is_looked_up_and_told_once(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, address: dict[str, str]
+) -> None:
+    with Hub() as hub, use_hub(hub):
+        commit = hub.add_dataset("robots/tiny", data)
+        reading = {"root": None, "eval_split": 0.5} | address
+        config = tiny_config(data, tmp_path, dataset=reading)
+        config = replace(config, dataset=replace(config.dataset, repo_id="robots/tiny"))
+        with caplog.at_level(logging.INFO, logger="lerobot_stream"):
+            header = read_header(config.dataset)
+            trained = open_training_data(config, header, {}, Ranks(0, 1, CPU))
+            held_out = HeldOutData(config, header, {}, Ranks(0, 1, CPU))
+            assert len(list(held_out)) == 4
+        assert trained.num_frames == 16
+    [said] = [line for line in caplog.messages if "→" in line]
+    assert said.endswith(f"→ {commit}")
 
 
 def test_a_split_of_one_episode_is_a_usage_error(data: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from lerobot_stream.source.parts import Parts
 from lerobot_stream.source.paths import is_hidden
 from lerobot_stream.source.process import PerProcess
 from lerobot_stream.source.refusal import Subject, changed, refused_by_hub, refused_by_store
-from lerobot_stream.source.verdict import Judgement, Verdict, strong_etag
+from lerobot_stream.source.verdict import Judgement, Verdict, content_coding, strong_etag
 from lerobot_stream.source.where import Address, expiry
 from lerobot_stream.span import Span
 
@@ -163,7 +163,7 @@ class RemoteSource(ABC):
 
 def _check_unchanged(reply: Reply, info: FileInfo, subject: Subject, *, is_direct: bool) -> None:
     size = reply.headers.get("x-linked-size")
-    if size is None and is_direct:
+    if size is None and is_direct and not _tells_of_other_bytes(reply):
         size = reply.headers.get("content-length")
     if size is not None and size != str(info.size):
         reason = f"it has {size} bytes, {info.size} were listed"
@@ -172,6 +172,11 @@ def _check_unchanged(reply: Reply, info: FileInfo, subject: Subject, *, is_direc
     if info.fingerprint and content is not None and content != info.fingerprint:
         reason = f"its content hash was {info.fingerprint[:12]}, now {content[:12]}"
         raise changed(Judgement(Verdict.CHANGED, reason), subject)
+
+
+def _tells_of_other_bytes(reply: Reply) -> bool:
+    """True where the length is that of coded bytes or of a part; the range's own reply decides."""
+    return content_coding(reply.headers) != "" or "content-range" in reply.headers
 
 
 def _refusal(

@@ -96,18 +96,18 @@ def judge_range(
 
 
 def _judge_part(headers: Mapping[str, str], span: Span, size: int, etag: str | None) -> Judgement:
+    coding = content_coding(headers)
+    if coding:  # before all sizes, which are then those of the coded bytes
+        reason = f"sent Content-Encoding {coding} for {_asked(span)}, wanted identity"
+        return Judgement(Verdict.DOUBT, reason)
     said = headers.get("content-range", "")
     match = _CONTENT_RANGE.fullmatch(said)
-    if match is None:
-        return Judgement(Verdict.DOUBT, f"sent Content-Range {said!r} for {_asked(span)}")
-    first, last, total = match.groups()
-    if (int(first), int(last) + 1) != (span.start, span.stop):
-        return Judgement(Verdict.DOUBT, f"sent {said} for {_asked(span)}")
+    if match is None or (int(match[1]), int(match[2]) + 1) != (span.start, span.stop):
+        wanted = f"{_asked(span)}/{size}"
+        return Judgement(Verdict.DOUBT, f"sent Content-Range {said!r}, wanted {wanted!r}")
+    total = match[3]
     if total != "*" and int(total) != size:
         return Judgement(Verdict.CHANGED, f"it has {total} bytes, {size} were listed")
-    coding = headers.get("content-encoding", "identity").lower()
-    if coding not in ("", "identity"):
-        return Judgement(Verdict.DOUBT, f"sent a range encoded as {coding}")
     length = headers.get("content-length")
     if length is not None and length != str(len(span)):
         return Judgement(Verdict.DOUBT, f"sent {length} of {len(span)} bytes at {span.start}")
@@ -119,6 +119,12 @@ def _judge_part(headers: Mapping[str, str], span: Span, size: int, etag: str | N
 
 def _asked(span: Span) -> str:
     return f"bytes {span.start}-{span.stop - 1}"
+
+
+def content_coding(headers: Mapping[str, str]) -> str:
+    """Return how a body is coded, such as ``gzip``; empty where it comes as it is."""
+    coding = headers.get("content-encoding", "").strip().lower()
+    return "" if coding == "identity" else coding
 
 
 def strong_etag(headers: Mapping[str, str]) -> str | None:

@@ -155,6 +155,25 @@ def test_a_wrong_answer_given_twice_is_an_error(
     assert ranged(hub) == 2
 
 
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (Gzip(), "sent Content-Encoding gzip for bytes 1-4, wanted identity"),
+        (WrongRange(), "sent Content-Range 'bytes 2-5/2000', wanted 'bytes 1-4/2000'"),
+    ],
+    ids=str,
+)
+def test_a_file_that_the_hub_itself_sends_otherwise_has_not_changed(
+    hub: Hub, waits: Waits, fault: Fault, found: str
+) -> None:
+    name = "meta/info.json"
+    hub.add_dataset(REPO, FILES | {name: b"{}" * 1000})
+    source = open_hub(REPO, patience=PATIENCE, clock=waits.clock())
+    hub.fail(fault, f"*/{name}", times=None)
+    with pytest.raises(SourceError, match=rf"^{name}: 127.*{re.escape(found)}$"):
+        source.read(name, Span(1, 5))
+
+
 def test_a_whole_file_sent_for_a_range_is_not_even_received(source: RemoteSource, hub: Hub) -> None:
     hub.fail(IgnoreRange(), f"*/{VIDEO}", times=None)
     with pytest.raises(SourceError, match="sent the whole file for bytes 1000-199999"):

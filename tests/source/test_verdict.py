@@ -58,6 +58,28 @@ def test_a_reply_to_a_range_is_judged(
     assert verdict(status, headers) is expected
 
 
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        (
+            {"content-encoding": "gzip", "content-range": "bytes 100-199/317"},
+            "sent Content-Encoding gzip for bytes 100-199, wanted identity",
+        ),
+        (
+            {"content-range": "bytes 101-200/999"},
+            "sent Content-Range 'bytes 101-200/999', wanted 'bytes 100-199/1000'",
+        ),
+        ({}, "sent Content-Range '', wanted 'bytes 100-199/1000'"),
+    ],
+    ids=["coded", "shifted", "nothing said"],
+)
+def test_another_answer_is_said_beside_what_was_wanted(
+    headers: dict[str, str], reason: str
+) -> None:
+    judgement = judge_range(206, headers, span=SPAN, size=SIZE, etag=None)
+    assert (judgement.verdict, judgement.reason) == (Verdict.DOUBT, reason)
+
+
 @given(st.integers(100, 599), st.dictionaries(st.sampled_from(["etag", "link"]), st.text()))
 def test_only_206_is_ever_used_for_a_range(status: int, headers: dict[str, str]) -> None:
     used = verdict(status, {**RIGHT, **headers}) is Verdict.USE

@@ -9,6 +9,7 @@ from lerobot_stream.source.base import Source
 from lerobot_stream.source.ranges import SourceFile
 
 PATH = "meta/tasks.parquet"
+_MAX_BYTES = 1 << 30  # they are all held in memory
 _TEXT_COLUMNS = ("task", "__index_level_0__")  # the latter is a pandas index without a name
 
 
@@ -22,12 +23,15 @@ def read_tasks(source: Source) -> dict[int, str]:
         Text by ``task_index``; nothing where the dataset has no such file.
 
     Raises:
-        FormatError: The file is torn or has no column of texts.
+        FormatError: The file is torn, larger than 1 GiB, or has no column of texts.
         DatasetError: A task has two texts.
     """
     if PATH not in source.list_files():
         return {}
     with SourceFile(source, PATH) as file:
+        if file.size() > _MAX_BYTES:
+            message = f"wanted at most {_MAX_BYTES} bytes, found {file.size()}"
+            raise FormatError(message, path=PATH)
         footer = read_footer(file)
         text = next((name for name in _TEXT_COLUMNS if name in footer.leaves), None)
         if text is None:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lerobot_stream.errors import FormatError
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.listing import find_file
 from lerobot_stream.span import Span, coalesce
@@ -21,6 +22,8 @@ MAX_WASTE = 1 / 64
 is mostly a third, which is fetched when its turn comes."""
 MAX_REQUEST_BYTES = 64 << 20
 """Largest merged request; a single longer span still goes in one."""
+MAX_FILE_BYTES = 64 << 20
+"""Largest file that is read as a whole: far above any JSON among the metadata."""
 
 
 def read_spans(
@@ -59,8 +62,12 @@ def read_file(source: Source, path: str) -> bytes:
 
     Raises:
         MissingFileError: There is no such file.
+        FormatError: It is larger than :data:`MAX_FILE_BYTES`.
     """
-    return source.read(path, Span(0, find_file(source, path).size))
+    size = find_file(source, path).size
+    if size > MAX_FILE_BYTES:
+        raise FormatError(f"wanted at most {MAX_FILE_BYTES} bytes, found {size}", path=path)
+    return source.read(path, Span(0, size))
 
 
 class SourceFile(io.RawIOBase):

@@ -80,3 +80,13 @@ def test_a_text_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"task_index": [0], "task": damaged}), tmp_path / "meta/tasks.parquet")
     with pytest.raises(FormatError, match=r"tasks\.parquet: column task: can't be converted"):
         read(tmp_path)
+
+
+def test_texts_that_would_fill_the_memory_are_refused_unread(tmp_path: Path) -> None:
+    (tmp_path / "meta").mkdir()
+    with (tmp_path / "meta/tasks.parquet").open("wb") as stream:
+        stream.truncate((1 << 30) + 1)  # a hole: it takes no space
+    source = LocalSource(tmp_path, repo_id="a/b")
+    with pytest.raises(FormatError, match=r"^meta/tasks\.parquet: wanted at most 1073741824 "):
+        read_tasks(source)
+    assert source.count.requests == 0

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lerobot_stream.errors import MissingFileError, SourceError
+from lerobot_stream.errors import FormatError, MissingFileError, SourceError
 from lerobot_stream.source.local import LocalSource
-from lerobot_stream.source.ranges import SourceFile, read_file, read_spans
+from lerobot_stream.source.ranges import MAX_FILE_BYTES, SourceFile, read_file, read_spans
 from lerobot_stream.span import Span
 
 DATA = np.random.default_rng(0).bytes(1000)
@@ -55,6 +55,15 @@ def test_empty_spans_cost_no_request(source: LocalSource) -> None:
 def test_a_whole_file_costs_one_request(source: LocalSource, path: str, data: bytes) -> None:
     assert read_file(source, path) == data
     assert source.count.requests == 1
+
+
+def test_a_file_too_large_for_memory_costs_no_request(tmp_path: Path) -> None:
+    with (tmp_path / "info.json").open("wb") as stream:
+        stream.truncate(MAX_FILE_BYTES + 1)  # a hole: it takes no space
+    source = LocalSource(tmp_path, repo_id="a/b")
+    with pytest.raises(FormatError, match=r"^info\.json: wanted at most 67108864 .* 67108865$"):
+        read_file(source, "info.json")
+    assert source.count.requests == 0
 
 
 def test_a_missing_file_costs_no_request(source: LocalSource) -> None:

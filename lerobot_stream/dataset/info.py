@@ -28,6 +28,17 @@ class Feature:
     names: object
     """Names of the axes or of the values; writers differ."""
 
+    def __getitem__(self, name: str) -> object:
+        """Read a field by name, as in LeRobot, where a feature is a dictionary.
+
+        Raises:
+            KeyError: There is no such field.
+        """
+        if name not in ("dtype", "shape", "names"):
+            raise KeyError(name)
+        value: object = getattr(self, name)
+        return value
+
     @property
     def height(self) -> int:
         """Pixels of a camera's picture, top to bottom."""

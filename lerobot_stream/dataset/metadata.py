@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable, read_episodes
-from lerobot_stream.dataset.info import Info, parse_info
+from lerobot_stream.dataset.info import Feature, Info, parse_info
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.tasks import read_tasks
 from lerobot_stream.dataset.version import INFO_PATH
@@ -23,7 +23,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetMetadata:
-    """What a dataset says about itself, apart from its rows and videos."""
+    """What a dataset says about itself, apart from its rows and videos.
+
+    Much of ``info`` can be read here as well, under the names that LeRobot has for it.
+    """
 
     info: Info
     """Version, rate, features, templates."""
@@ -33,6 +36,56 @@ class DatasetMetadata:
     """Task texts by ``task_index``."""
     stats: Mapping[str, Mapping[str, NDArray[np.float64]]]
     """Statistics by feature and name."""
+
+    @property
+    def fps(self) -> float:
+        """Frames a second."""
+        return self.info.fps
+
+    @property
+    def robot_type(self) -> str | None:
+        """What was recorded, where the writer said it."""
+        return self.info.robot_type
+
+    @property
+    def total_episodes(self) -> int:
+        """Episodes that info.json promises."""
+        return self.info.total_episodes
+
+    @property
+    def total_frames(self) -> int:
+        """Frames that info.json promises."""
+        return self.info.total_frames
+
+    @property
+    def features(self) -> Mapping[str, Feature]:
+        """Every feature, in the order of info.json."""
+        return self.info.features
+
+    @property
+    def names(self) -> dict[str, object]:
+        """What each feature's axes or values are called."""
+        return {key: feature.names for key, feature in self.features.items()}
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of one frame's value of each feature."""
+        return {key: feature.shape for key, feature in self.features.items()}
+
+    @property
+    def camera_keys(self) -> list[str]:
+        """Cameras stored either way."""
+        return list(self.info.camera_keys)
+
+    @property
+    def video_keys(self) -> list[str]:
+        """Cameras stored as video."""
+        return list(self.info.video_keys)
+
+    @property
+    def image_keys(self) -> list[str]:
+        """Cameras stored as images inside Parquet."""
+        return list(self.info.image_keys)
 
 
 def read_metadata(source: Source) -> DatasetMetadata:

@@ -12,8 +12,6 @@ import torch
 from torch.utils.data import IterableDataset
 
 from lerobot_stream.dataset.holders import data_paths, video_paths
-from lerobot_stream.dataset.info import Feature
-from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.plan.elastic import Base, Bitmap
 from lerobot_stream.plan.epoch import plan_epoch
@@ -24,8 +22,9 @@ from lerobot_stream.plan.strategy import Strategy
 from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import Batch, single_items
 from lerobot_stream.stream.config import ReadConfig, StreamConfig
+from lerobot_stream.stream.described import DescribedDataset
 from lerobot_stream.stream.device import moved
-from lerobot_stream.stream.opened import OpenedDataset, open_dataset
+from lerobot_stream.stream.opened import open_dataset
 from lerobot_stream.stream.position import Place, StreamPosition
 from lerobot_stream.stream.shares import plan_shares, plan_stream
 from lerobot_stream.stream.state import NEW_RUN, StreamState, next_base
@@ -33,7 +32,7 @@ from lerobot_stream.stream.transform import transformed
 from lerobot_stream.stream.worker import WorkerStream, loader_worker
 
 
-class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
+class StreamingLeRobotDataset(DescribedDataset, IterableDataset[dict[str, Any]]):
     """Shuffled items of a dataset that stays where it is.
 
     :meth:`batches` is the fast way: everything in this process, with threads inside. Iterating
@@ -130,7 +129,7 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
             rank=rank,
             world_size=world_size,
         )
-        self.opened: OpenedDataset = open_dataset(
+        self.opened = open_dataset(
             ReadConfig(
                 repo_id=repo_id,
                 root=root,
@@ -153,31 +152,6 @@ class StreamingLeRobotDataset(IterableDataset[dict[str, Any]]):
         self._digests: dict[tuple[int, int], str] = {}
         # Fails now, not at the first batch, where the episodes do not fit ranks and budget.
         self.plan(worker=0, num_workers=1)
-
-    @property
-    def meta(self) -> DatasetMetadata:
-        """Info, episodes, tasks and statistics."""
-        return self.opened.meta
-
-    @property
-    def num_episodes(self) -> int:
-        """Selected episodes, of all ranks."""
-        return len(self.opened.numbers)
-
-    @property
-    def num_frames(self) -> int:
-        """Frames of the selected episodes, of all ranks."""
-        return int(self.opened.lengths.sum())
-
-    @property
-    def fps(self) -> float:
-        """Frames per second."""
-        return self.meta.info.fps
-
-    @property
-    def features(self) -> Mapping[str, Feature]:
-        """The dataset's features."""
-        return self.meta.info.features
 
     @property
     def base(self) -> Base:

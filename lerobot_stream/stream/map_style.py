@@ -13,13 +13,12 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from lerobot_stream.dataset.info import Feature
-from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import OpenBatch, single_items
 from lerobot_stream.stream.columns import OpenColumns
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.described import DescribedDataset
 from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
 from lerobot_stream.stream.fill import Job, fill_pictures
 from lerobot_stream.stream.memory import RecycledMemory
@@ -37,7 +36,7 @@ class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class LeRobotDataset(Dataset[dict[str, Any]]):
+class LeRobotDataset(DescribedDataset, Dataset[dict[str, Any]]):
     """Items by number, in the order of the dataset. Slow by nature: one seek an item."""
 
     def __init__(
@@ -99,34 +98,9 @@ class LeRobotDataset(Dataset[dict[str, Any]]):
         self._stops = np.cumsum(self.opened.lengths)
         self._forget()
 
-    @property
-    def meta(self) -> DatasetMetadata:
-        """Info, episodes, tasks and statistics."""
-        return self.opened.meta
-
-    @property
-    def num_episodes(self) -> int:
-        """Selected episodes."""
-        return len(self.opened.numbers)
-
-    @property
-    def num_frames(self) -> int:
-        """Frames of the selected episodes."""
-        return int(self._stops[-1])
-
-    @property
-    def fps(self) -> float:
-        """Frames per second."""
-        return self.meta.info.fps
-
-    @property
-    def features(self) -> Mapping[str, Feature]:
-        """The dataset's features."""
-        return self.meta.info.features
-
     def __len__(self) -> int:
         """Items."""
-        return self.num_frames
+        return int(self._stops[-1])
 
     def __getitem__(self, number: int) -> dict[str, Any]:
         """One item; see :class:`StreamingLeRobotDataset` for what it has.

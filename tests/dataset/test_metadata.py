@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.errors import DatasetError, MissingFileError
 from lerobot_stream.source.local import LocalSource
-from tests.lerobot import edit_info, write_dataset
+from tests.lerobot import Camera, edit_info, write_dataset
 
 
 def open_local(root: Path) -> LocalSource:
@@ -27,6 +28,37 @@ def test_metadata_is_everything_but_rows_and_videos(tmp_path: Path) -> None:
     assert metadata.episodes.length.tolist() == [3, 4]
     assert metadata.tasks == {0: "push", 1: "pull"}
     assert metadata.stats["index"]["max"].tolist() == [6]
+
+
+def write_nothing(path: Path, numbers: Sequence[int]) -> None:
+    path.write_bytes(b"")
+
+
+def test_what_lerobot_reads_from_metadata_is_there_under_its_names(tmp_path: Path) -> None:
+    written = write_dataset(
+        tmp_path,
+        lengths=[3, 4],
+        fps=30,
+        image_cameras={"still": (4, 6)},
+        cameras={"observation.images.top": Camera(write_nothing)},
+    )
+    edit_info(tmp_path, lambda info: info.update(robot_type="so101"))
+    meta = read_metadata(open_local(tmp_path))
+    assert (meta.fps, meta.robot_type) == (30, "so101")
+    assert (meta.total_episodes, meta.total_frames) == (2, 7)
+    assert meta.video_keys == ["observation.images.top"]
+    assert meta.image_keys == ["still"]
+    assert sorted(meta.camera_keys) == ["observation.images.top", "still"]
+    assert meta.features["still"]["dtype"] == "image"
+    assert meta.features["still"]["shape"] == meta.shapes["still"] == (4, 6, 3)
+    assert meta.features["still"]["names"] == meta.names["still"]
+    assert meta.names.keys() == meta.shapes.keys() == meta.features.keys() > written.columns.keys()
+
+
+def test_a_feature_has_no_other_fields_by_name(tmp_path: Path) -> None:
+    write_dataset(tmp_path, lengths=[1])
+    with pytest.raises(KeyError):
+        read_metadata(open_local(tmp_path)).features["action"]["height"]
 
 
 def test_no_data_file_is_touched(tmp_path: Path) -> None:

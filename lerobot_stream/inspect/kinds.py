@@ -87,6 +87,12 @@ DATASET_INDEX = Kind(
     "nothing to do here, lengths are counted; other readers may pad or shift",
 )
 NO_EPISODES = Kind("no-episodes", "warning", "the dataset has no episodes", "record some first")
+FEATURE_TYPE = Kind(
+    "feature-type",
+    "warning",
+    "a feature has a type that no tensor has",
+    "correct dtype in meta/info.json; until then its values are not looked at, nor learnt",
+)
 SPLITS = Kind("splits", "info", "splits name episodes that are not there")
 
 # layout and files

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lerobot_stream.dataset.columns import number_array, placed
+from lerobot_stream.dataset.columns import column_dtype, number_array, placed
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.footers import FooterCache
 from lerobot_stream.dataset.groups import EPISODE
@@ -130,10 +130,7 @@ def number_columns(info: Info) -> list[str]:
 
 def is_number(feature: Feature) -> bool:
     """True for a column of numbers."""
-    try:
-        return np.dtype(feature.dtype).kind in "biuf"
-    except TypeError:
-        return False
+    return column_dtype(feature.dtype).kind in "biuf"
 
 
 def _read_file(source: Source, footers: FooterCache, path: str, info: Info) -> _Part:

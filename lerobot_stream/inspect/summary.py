@@ -13,6 +13,7 @@ from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.info import Info
 from lerobot_stream.inspect.checks.card import check_card
 from lerobot_stream.inspect.checks.episode_table import check_episode_table
+from lerobot_stream.inspect.checks.features import check_features
 from lerobot_stream.inspect.checks.files import absent_files, check_files
 from lerobot_stream.inspect.checks.rows import check_row_groups, check_row_places
 from lerobot_stream.inspect.checks.statistics import check_statistics
@@ -168,6 +169,7 @@ def inspect_dataset(
 
 def _check_metadata(facts: Facts) -> Iterator[Finding]:
     yield from check_episode_table(facts)
+    yield from check_features(facts.info)
     yield from check_files(facts)
     yield from check_span_lengths(facts.table, facts.info.fps)
     yield from check_task_texts(facts)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lerobot_stream.inspect.checks.features import check_features
 from lerobot_stream.inspect.checks.video_spans import check_overlaps, check_span_lengths
 from lerobot_stream.inspect.checks.videos import check_movies, check_video_times
 from lerobot_stream.inspect.facts import Facts, read_facts
@@ -115,6 +116,21 @@ def test_a_declared_depth_map_is_told(tmp_path: Path) -> None:
     assert [(finding.video_key, finding.message) for finding in found] == [
         (WRIST, "info.json calls it a depth map")
     ]
+
+
+@pytest.mark.parametrize("dtype", ["float128", "complex64", "flaot32"])
+def test_a_type_that_no_tensor_has_is_told(tmp_path: Path, dtype: str) -> None:
+    edit_info(base(tmp_path), lambda info: info["features"]["timestamp"].update(dtype=dtype))
+    [finding] = [one for one in look(tmp_path).findings if one.severity != "info"]
+    assert (finding.kind.name, finding.found) == ("feature-type", dtype)
+    message = f"meta/info.json: feature timestamp has dtype {dtype}, which is no type of a tensor"
+    assert str(finding) == message
+
+
+@pytest.mark.parametrize("dtype", ["string", "language", "float16", "bool"])
+def test_text_and_numbers_are_types_to_have(tmp_path: Path, dtype: str) -> None:
+    edit_info(base(tmp_path), lambda info: info["features"]["timestamp"].update(dtype=dtype))
+    assert list(check_features(facts_of(tmp_path).info)) == []
 
 
 def test_a_file_that_no_episode_points_to_is_told(tmp_path: Path) -> None:

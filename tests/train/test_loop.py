@@ -14,12 +14,13 @@ import torch
 from rich.console import Console
 from safetensors.torch import load_file
 
-from lerobot_stream.errors import CheckpointError, StreamError
+from lerobot_stream.errors import CheckpointError, DatasetError, StreamError
 from lerobot_stream.train.checkpoint import list_checkpoints
 from lerobot_stream.train.config import ImageTransformsConfig, OptimizerConfig, TrainConfig
 from lerobot_stream.train.loop import train
 from lerobot_stream.train.policies.act_setup import load_act
 from lerobot_stream.train.training_state import read_state
+from tests.lerobot import edit_info
 from tests.train.jobs import train_and_print, train_and_stop
 from tests.train.processes import run_ranks, run_until
 from tests.train.tiny import CAMERA, TINY_ACT, tiny_config, write_tiny_dataset
@@ -174,6 +175,15 @@ def test_nothing_is_written_into_the_dataset(data: Path, tmp_path: Path, place: 
     with pytest.raises(ValueError, match=r"--output_dir=\S+ lies inside the dataset"):
         run(tiny_config(root, root / place, steps=1))
     assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("key", ["action", "observation.state"])
+def test_a_type_that_no_tensor_has_is_named(data: Path, tmp_path: Path, key: str) -> None:
+    root = tmp_path / "data"
+    shutil.copytree(data, root)
+    edit_info(root, lambda info: info["features"][key].update(dtype="float128"))
+    with pytest.raises(DatasetError, match=f"feature {key} has dtype float128, wanted numbers"):
+        run(tiny_config(root, tmp_path / "out", steps=1))
 
 
 def test_fine_tuning_starts_from_weights_alone(data: Path, tmp_path: Path) -> None:

@@ -110,6 +110,13 @@ def load_weights(policy: nn.Module, folder: Path) -> None:
 
 def _features_of(request: PolicyRequest) -> PolicyFeatures:
     features = split_features(request.info.features, rename=request.rename)
+    for key, feature in request.info.features.items():
+        name = request.rename.get(key, key)
+        if name in (STATE, ENVIRONMENT, ACTION) and name not in features.everything():
+            raise DatasetError(
+                f"feature {key} has dtype {feature.dtype}, wanted numbers that a tensor can hold",
+                path="meta/info.json",
+            )
     if ACTION not in features.outputs:
         raise DatasetError(
             f"no feature {ACTION}; there are {', '.join(request.info.features)}",

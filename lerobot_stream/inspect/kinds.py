@@ -89,7 +89,7 @@ DATASET_INDEX = Kind(
 NO_EPISODES = Kind("no-episodes", "warning", "the dataset has no episodes", "record some first")
 FEATURE_TYPE = Kind(
     "feature-type",
-    "warning",
+    "error",
     "a feature has a type that no tensor has",
     "correct dtype in meta/info.json; until then its values are not looked at, nor learnt",
 )

@@ -25,7 +25,7 @@ from lerobot_stream.stream.config import ReadConfig, StreamConfig
 from lerobot_stream.stream.described import DescribedDataset
 from lerobot_stream.stream.device import moved
 from lerobot_stream.stream.opened import open_dataset
-from lerobot_stream.stream.position import Place, StreamPosition
+from lerobot_stream.stream.position import Place, StreamPosition, whole_number
 from lerobot_stream.stream.shares import plan_shares, plan_stream
 from lerobot_stream.stream.state import NEW_RUN, StreamState, next_base
 from lerobot_stream.stream.transform import transformed
@@ -163,8 +163,12 @@ class StreamingLeRobotDataset(DescribedDataset, IterableDataset[dict[str, Any]])
 
         Without ``repeat`` an iteration is one epoch; call this before each, or every one has
         the same order.
+
+        Raises:
+            TypeError: It is no whole number.
+            ValueError: It is negative, or no number of 31 bits.
         """
-        self._position.move(epoch=epoch)
+        self._position.move(epoch=whole_number("epoch", epoch, least=0))
 
     def batches(
         self, batch_size: int, *, device: torch.device | str | None = None
@@ -178,22 +182,30 @@ class StreamingLeRobotDataset(DescribedDataset, IterableDataset[dict[str, Any]])
             batch_size: Items a batch. Without ``repeat`` the last batch may be short.
             device: Where tensors are handed out; None for the CPU.
 
-        Yields:
-            Pictures ``(B, [T,] C, H, W)``, columns ``(B, [T,] ...)``, ``task`` as a list.
+        Returns:
+            Batches: pictures ``(B, [T,] C, H, W)``, columns ``(B, [T,] ...)``, ``task`` as a
+            list. The next one may raise a StreamError where data cannot be read; every batch
+            before it has been delivered.
 
         Raises:
-            StreamError: Data cannot be read; every batch before it has been delivered.
+            TypeError: ``batch_size`` is no whole number.
+            ValueError: It is below 1, or no number of 31 bits.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        batch_size = whole_number("batch_size", batch_size, least=1)
         delivered = self._transformed(batch_size, worker=0, num_workers=1, device=device)
-        yield from self._position.counting(delivered, batch_size)
+        return self._position.counting(delivered, batch_size)
 
     def worker_batches(self, batch_size: int) -> WorkerBatches:
         """The same batches for ``DataLoader(dataset.worker_batches(B), batch_size=None)``.
 
         The addresses of this rank's files are looked up here, once for all workers.
+
+        Raises:
+            TypeError: ``batch_size`` is no whole number.
+            ValueError: It is below 1, or no number of 31 bits.
+            StreamError: The addresses cannot be looked up.
         """
+        batch_size = whole_number("batch_size", batch_size, least=1)
         layers = self._layers(worker=0, num_workers=1)
         shares = [layers.whole, *layers.unfinished.values()]
         positions = np.unique(np.concatenate([share.positions for share in shares]))
@@ -229,7 +241,11 @@ class StreamingLeRobotDataset(DescribedDataset, IterableDataset[dict[str, Any]])
             raise ValueError("batches and batch_size belong together")
         place = self._position.place()
         if batches is not None and batch_size is not None:
-            place = replace(place, batches=batches, batch_size=batch_size)
+            place = replace(
+                place,
+                batches=whole_number("batches", batches, least=0),
+                batch_size=whole_number("batch_size", batch_size, least=1),
+            )
         workers = max(1, num_workers)
         return StreamState(
             place=place,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar
 
 import torch
 
@@ -14,6 +15,25 @@ from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.offset import finite_worker_offsets, worker_offset
 
 T = TypeVar("T")
+
+_MOST = (1 << 31) - 1
+"""Largest epoch, batch or count of batches: products of two of them still have 64 bits."""
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int) -> int:
+    """Return an argument as the whole number that it must be.
+
+    Raises:
+        TypeError: It is no whole number.
+        ValueError: It is below ``least``, or larger than anything that can be counted.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if not least <= number <= _MOST:
+        raise ValueError(f"{name} must be at least {least} and at most {_MOST}, got {number}")
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +108,13 @@ class StreamPosition:
             batch_size: Items of each.
             unfinished: What had been seen of epochs before.
         """
+        place = Place(epoch, batches, batch_size)
         number = 0
         if unfinished:
             number = max(self._unfinished) + 1
             self._unfinished = {0: {}, number: unfinished}
         self._shared[:] = torch.tensor([epoch, batches, batch_size, number])
-        self._delivered = Place(epoch, batches, batch_size)
+        self._delivered = place
 
     def place(self) -> Place:
         """Where the last iteration of this process has come to."""

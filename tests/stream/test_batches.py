@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader
@@ -173,3 +175,38 @@ def test_a_fault_arrives_after_the_batches_before_it(written: Written, tmp_path:
     assert got == wanted[: len(got)]
     assert len(got) <= broken
     assert "observation.images.top" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("size", [0, -3, 1 << 31, 10**20, 2.0, "8", None])
+def test_a_batch_that_cannot_be_is_refused_at_once(written: Written, size: Any) -> None:
+    dataset = opened(written)
+    kind = ValueError if isinstance(size, int) else TypeError
+    for start in (dataset.batches, dataset.worker_batches):
+        with pytest.raises(kind, match=rf"^batch_size must be .*, got {size!r}$"):
+            start(size)
+
+
+@pytest.mark.parametrize("epoch", [-1, 1 << 31, 10**20, 1.5, "2", None])
+def test_an_epoch_that_cannot_be_is_refused_and_changes_nothing(
+    written: Written, epoch: Any
+) -> None:
+    dataset = opened(written)
+    dataset.set_epoch(3)
+    before = dataset.state_dict()
+    kind = ValueError if isinstance(epoch, int) else TypeError
+    with pytest.raises(kind, match=rf"^epoch must be .*, got {epoch!r}$"):
+        dataset.set_epoch(epoch)
+    assert dataset.state_dict() == before
+
+
+def test_numbers_of_numpy_are_whole_numbers(written: Written) -> None:
+    dataset = opened(written)
+    dataset.set_epoch(np.int64(1))  # type: ignore[arg-type]
+    assert len(next(dataset.batches(np.int32(7)))["task"]) == 7  # type: ignore[arg-type]
+    assert json.loads(json.dumps(dataset.state_dict())) == dataset.state_dict()
+
+
+@pytest.mark.parametrize(("batches", "size"), [(-1, 8), (1.5, 8), (2, 0), (2, 0.5)])
+def test_a_state_counts_in_whole_numbers(written: Written, batches: Any, size: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^batch(es|_size) must be"):
+        opened(written).state_dict(batches, size)

@@ -216,19 +216,21 @@ def fitting_workers(dataset: StreamingLeRobotDataset, wanted: int) -> int:
     Returns:
         At most ``wanted``; fewer are logged.
     """
-    for workers in range(wanted, 1, -1):
+    if wanted < 2:
+        return wanted
+    for workers in range(wanted, 0, -1):
         try:
             for worker in range(workers):
                 dataset.plan(worker=worker, num_workers=workers)
         except (PlanError, ValueError) as error:
-            reason = error
+            reason = f"{workers} do not fit ({error})"
             continue
         if workers < wanted:
-            logger.warning("%d workers instead of %d: %s", workers, wanted, reason)
+            if workers == len(dataset.plan(worker=0, num_workers=1).positions):
+                reason = f"each needs an episode of its own and this rank has {workers}"
+            logger.warning("--num_workers=%d: using %d, as %s", wanted, workers, reason)
         return workers
-    if wanted > 1:
-        logger.warning("1 worker instead of %d: %s", wanted, reason)
-    return min(wanted, 1)
+    return 1  # reading says why there is no plan at all
 
 
 def _make_transform(config: TrainConfig) -> Augment | None:

@@ -9,7 +9,8 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lerobot_stream.errors import DatasetError
+from lerobot_stream.errors import DatasetError, PlanError
+from lerobot_stream.plan.share import Share
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.train.distributed import Ranks
 from lerobot_stream.train.open_data import (
@@ -127,4 +128,23 @@ def test_workers_without_an_episode_are_left_out(
         assert [fitting_workers(dataset, wanted) for wanted in (0, 1, 4)] == [0, 1, 4]
         assert not caplog.records
         assert fitting_workers(dataset, 9) == 4
-    assert "4 workers instead of 9" in caplog.text
+    why = "each needs an episode of its own and this rank has 4"
+    assert caplog.messages == [f"--num_workers=9: using 4, as {why}"]
+
+
+def test_workers_without_a_budget_are_left_out(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = StreamingLeRobotDataset("local/tiny", root=data, repeat=True)
+    plan = dataset.plan
+
+    def of_two(*, worker: int, num_workers: int) -> Share:
+        if num_workers > 2:
+            raise PlanError("an episode takes 3 bytes; the byte budget is 2")
+        return plan(worker=worker, num_workers=num_workers)
+
+    dataset.plan = of_two  # type: ignore[method-assign]
+    with caplog.at_level(logging.WARNING):
+        assert fitting_workers(dataset, 4) == 2
+    why = "3 do not fit (an episode takes 3 bytes; the byte budget is 2)"
+    assert caplog.messages == [f"--num_workers=4: using 2, as {why}"]

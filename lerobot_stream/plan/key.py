@@ -81,18 +81,21 @@ class PlanKey:
             found: The key of today, where this is the one that was saved.
 
         Returns:
-            A short text for each field that differs; nothing where the orders are equal.
+            A short text for each field that differs; nothing where the orders are equal. Hashes
+            are shown only where no number differs.
         """
+        names = [f.name for f in fields(self) if getattr(self, f.name) != getattr(found, f.name)]
+        readable = [name for name in names if name not in _HASHES]
         texts = []
-        for field in fields(self):
-            mine, other = getattr(self, field.name), getattr(found, field.name)
-            if mine == other:
-                continue
-            name = field.name.replace("_", " ")
-            if field.name in _HASHES:
-                texts.append(f"{name} differ ({mine[:8] or 'all'}, now {other[:8] or 'all'})")
-            else:
-                texts.append(f"{name} {_shown(mine)}, now {_shown(other)}")
+        for name in readable:
+            label = name.removeprefix("num_") if name in _COUNTS else name.replace("_", " ")
+            mine, other = getattr(self, name), getattr(found, name)
+            texts.append(f"{label} {_shown(mine)}, now {_shown(other)}")
+        if _COUNTS.isdisjoint(names):  # else columns of another length differ as a matter of course
+            for name in (name for name in names if name in _HASHES):
+                mine, other = getattr(self, name), getattr(found, name)
+                hashes = f" ({mine[:8] or 'all'}, now {other[:8] or 'all'})"
+                texts.append(f"{_HASHES[name]} differ{'' if readable else hashes}")
         return texts
 
     def config(self) -> PlanConfig:
@@ -125,7 +128,15 @@ class PlanKey:
         return cls(**values)
 
 
-_HASHES = frozenset({"episodes", "lengths", "sizes", "entries", "frames"})
+_COUNTS = frozenset({"num_episodes", "num_frames"})
+_HASHES = {
+    "episodes": "selected episodes",
+    "lengths": "lengths of episodes",
+    "sizes": "bytes of episodes",
+    "entries": "frames at which decoding can start",
+    "frames": "frames left",
+}
+"""Columns that are kept as a hash, and what they are to people."""
 
 
 def plan_key(share: Share, *, epoch: int = 0) -> PlanKey:

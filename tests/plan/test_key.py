@@ -69,9 +69,12 @@ def test_a_difference_says_what_was_and_what_is() -> None:
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("lengths", make_episodes([9, 5, 8, 7], sizes=[9, 5, 7, 8], gops=[1000])),
-        ("sizes", make_episodes([9, 5, 7, 8], sizes=[9, 5, 7, 9], gops=[1000])),
-        ("entries", make_episodes([9, 5, 7, 8], entries=[[0], [0], [0, 2], [0]])),
+        ("lengths of episodes", make_episodes([9, 5, 8, 7], sizes=[9, 5, 7, 8], gops=[1000])),
+        ("bytes of episodes", make_episodes([9, 5, 7, 8], sizes=[9, 5, 7, 9], gops=[1000])),
+        (
+            "frames at which decoding can start",
+            make_episodes([9, 5, 7, 8], entries=[[0], [0], [0, 2], [0]]),
+        ),
     ],
     ids=["lengths", "sizes", "entries"],
 )
@@ -79,6 +82,26 @@ def test_each_column_is_named_when_it_differs(name: str, changed: Any) -> None:
     episodes = make_episodes([9, 5, 7, 8], gops=[1000])
     (text,) = plan_key(make_share(episodes)).difference(plan_key(make_share(changed)))
     assert text.startswith(f"{name} differ (")
+
+
+def test_other_episodes_differ_by_their_counts_alone() -> None:
+    mine = plan_key(make_share(EPISODES))
+    assert mine.difference(plan_key(make_share(make_episodes([9])))) == [
+        "episodes 4, now 1",
+        "frames 29, now 9",
+    ]
+    fewer_frames = plan_key(make_share(make_episodes([9, 5, 7, 1])))
+    assert mine.difference(fewer_frames) == ["frames 29, now 22"]
+
+
+def test_hashes_are_left_out_where_a_number_differs() -> None:
+    mine = plan_key(make_share(EPISODES))
+    changed = make_share(make_episodes([9, 5, 8, 7]), replace(CONFIG, seed=8))
+    assert mine.difference(plan_key(changed)) == [
+        "seed 7, now 8",
+        "lengths of episodes differ",
+        "bytes of episodes differ",
+    ]
 
 
 def test_ranks_and_workers_differ_only_in_their_numbers() -> None:
@@ -94,7 +117,7 @@ def test_frames_left_are_part_of_the_key() -> None:
     share = make_share(make_episodes([3]))
     some = replace(share, frames=Ragged.of([[0, 2]]))
     (text,) = plan_key(share).difference(plan_key(some))
-    assert text.startswith("frames differ (all, now ")
+    assert text.startswith("frames left differ (all, now ")
 
 
 @pytest.mark.parametrize(

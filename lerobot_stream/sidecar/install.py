@@ -14,17 +14,20 @@ from typing import BinaryIO
 import portalocker
 
 from lerobot_stream.errors import SidecarError
+from lerobot_stream.source.home import lerobot_home
 
 _TRIES = 16
 _NOW = portalocker.LOCK_EX | portalocker.LOCK_NB
 
 
 def disk_fault(error: OSError, path: Path) -> SidecarError:
-    """Say what the disk refused, and where else a cache may lie."""
+    """Say what the disk refused, and where else the file may lie."""
+    in_cache = path.absolute().is_relative_to(lerobot_home().absolute())
+    place = "set HF_LEROBOT_HOME to" if in_cache else "name with --output a file in"
     return SidecarError(
         f"cannot be written: {error.strerror or error}",
         path=str(path),
-        hint="set HF_LEROBOT_HOME to a folder that can be written and has space",
+        hint=f"{place} a folder that can be written and has space",
     )
 
 

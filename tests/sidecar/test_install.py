@@ -64,14 +64,20 @@ def test_others_may_read_the_file_as_the_umask_says(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a.npz").stat().st_mode) == 0o644
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
+@pytest.mark.parametrize(
+    ("folder", "hint"), [("hf_home/lerobot", "set HF_LEROBOT_HOME to"), ("mine", "--output")]
+)
+def test_a_folder_that_cannot_be_made_is_an_error_with_a_hint(
+    tmp_path: Path, folder: str, hint: str
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "file").write_bytes(b"")
     with (
         pytest.raises(SidecarError, match="cannot be written: ") as caught,
-        atomic_file(tmp_path / "file" / "sub" / "a.npz"),
+        atomic_file(tmp_path / folder / "file" / "sub" / "a.npz"),
     ):
         pass
-    assert "HF_LEROBOT_HOME" in str(caught.value.hint)
+    assert hint in str(caught.value.hint)
 
 
 def test_a_full_disk_is_an_error_with_a_hint(tmp_path: Path) -> None:
@@ -80,7 +86,7 @@ def test_a_full_disk_is_an_error_with_a_hint(tmp_path: Path) -> None:
         atomic_file(tmp_path / "a.npz"),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert "HF_LEROBOT_HOME" in str(caught.value.hint)
+    assert "has space" in str(caught.value.hint)
     assert names(tmp_path) == []
 
 

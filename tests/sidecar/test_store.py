@@ -56,8 +56,8 @@ def files(tmp_path: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
+def cache(hf_home: Path) -> Path:
+    return hf_home / "lerobot/cache"
 
 
 def opened(source: Source, paths: list[str], cache: Path, **options: float) -> Sidecar:
@@ -125,11 +125,12 @@ def test_a_read_only_cache_serves_and_refuses_with_a_hint(
 
 
 def test_a_cache_that_cannot_be_made_is_an_error_with_a_hint(
-    files: dict[str, bytes], tmp_path: Path
+    files: dict[str, bytes], hf_home: Path
 ) -> None:
-    (tmp_path / "file").write_bytes(b"")
+    hf_home.mkdir()
+    (hf_home / "lerobot").write_bytes(b"")
     with pytest.raises(SidecarError, match="cannot be written") as caught:
-        opened(MemorySource(files), ALL, tmp_path / "file")
+        opened(MemorySource(files), ALL, hf_home / "lerobot/cache")
     assert "HF_LEROBOT_HOME" in str(caught.value.hint)
 
 

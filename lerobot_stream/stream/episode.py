@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,13 @@ class EpisodeData:
     """Numeric and text columns, and images kept in Parquet."""
     cameras: Mapping[str, CameraData]
     """Coded pictures, per video key."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of mini-MP4s, columns and stored images."""
+        pictures = sum(len(camera.mini.data) for camera in self.cameras.values())
+        columns = sum(column.nbytes for column in self.rows.columns.values())
+        return pictures + columns + sum(map(len, chain(*self.rows.images.values())))
 
 
 @contextmanager

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +14,13 @@ from lerobot_stream.sidecar.choices import FramesBy
 from lerobot_stream.stream.batch import OpenBatch, single_items
 from lerobot_stream.stream.columns import OpenColumns
 from lerobot_stream.stream.config import ReadConfig
-from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.described import DescribedDataset
-from lerobot_stream.stream.episode import EpisodeData, EpisodeReader
+from lerobot_stream.stream.episode import EpisodeReader
 from lerobot_stream.stream.fill import Job, fill_pictures
+from lerobot_stream.stream.kept import KeptEpisodes
 from lerobot_stream.stream.memory import RecycledMemory
 from lerobot_stream.stream.opened import open_dataset
 from lerobot_stream.stream.visit import Visit
-
-_KEPT_EPISODES = 32
-"""Episodes whose coded bytes and open decoders stay between items."""
-
-
-@dataclass(slots=True, eq=False)
-class _Kept:
-    data: EpisodeData
-    decoders: dict[str, MiniDecoder | None] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class LeRobotDataset(DescribedDataset, Dataset[dict[str, Any]]):
@@ -135,16 +122,15 @@ class LeRobotDataset(DescribedDataset, Dataset[dict[str, Any]]):
     def _forget(self) -> None:
         self._live_reader = EpisodeReader(self.opened)
         self._live_memory = RecycledMemory(keep=2)
-        self._live_kept: OrderedDict[int, _Kept] = OrderedDict()
-        self._live_lock = threading.Lock()
+        self._live_kept = KeptEpisodes()
 
     def _item(self, row: int, frame: int) -> dict[str, Any]:
-        kept = self._episode(row)
+        visit = self._visit(row)
+        kept = self._live_kept.get(row, lambda: self._live_reader.read(visit))
         batch = OpenBatch(self.opened.layout, 1, self._live_memory)
         frames = np.array([frame])
         columns = OpenColumns(self.opened.layout, 1)
         columns.put(np.zeros(1, dtype=np.int64), frames, kept.data)
-        visit = self._visit(row)
         with kept.lock:
             for key in self.opened.layout.cameras:
                 job = Job(visit, key, frames, [(batch, 0)], kept.data)
@@ -156,14 +142,3 @@ class LeRobotDataset(DescribedDataset, Dataset[dict[str, Any]]):
 
     def _visit(self, row: int) -> Visit:
         return Visit((0, row), row, 0, int(self.meta.episodes.length[row]), 0)
-
-    def _episode(self, row: int) -> _Kept:
-        with self._live_lock:
-            kept = self._live_kept.pop(row, None)
-        if kept is None:
-            kept = _Kept(self._live_reader.read(self._visit(row)))
-        with self._live_lock:
-            self._live_kept[row] = kept
-            while len(self._live_kept) > _KEPT_EPISODES:
-                self._live_kept.popitem(last=False)
-        return kept

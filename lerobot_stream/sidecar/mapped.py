@@ -5,11 +5,13 @@ from __future__ import annotations
 import bisect
 import json
 import mmap
+import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+import portalocker
 from numpy.typing import NDArray
 
 from lerobot_stream.errors import FormatError, SidecarError
@@ -26,6 +28,8 @@ class MappedIndex:
     at are in memory once. Views stay valid after :meth:`close`, and when the file is replaced
     or removed. The integer columns of an index have the smallest types that hold their values
     (the layout says which sums still fit); where all values are the same, the view has stride 0.
+
+    As long as it is mapped the file has a shared lock, by which others see that it is in use.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,6 +45,7 @@ class MappedIndex:
         self.path = path
         try:
             with path.open("rb") as file:
+                _hold(file, path)
                 mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             reason = error.strerror or error
@@ -123,3 +128,30 @@ class MappedIndex:
             column = np.frombuffer(self._view(), TYPES[kind], stored, place)
             return column if stored == length else np.broadcast_to(column, (length,))
         raise FormatError(message, path=str(self.path), where=f"{path}: {COLUMNS[i]}")
+
+
+def remove_unheld(path: Path) -> bool:
+    """Remove a mapped index that no process has mapped.
+
+    Returns:
+        True where it is gone; False where it is in use, or cannot be locked or removed.
+    """
+    try:
+        with path.open("r+b") as file:  # some file systems lock only what may be written
+            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+            path.unlink()
+    except (OSError, portalocker.LockException):
+        return False
+    return True
+
+
+def _hold(file: BinaryIO, path: Path) -> None:
+    """Take a shared lock, which a mapping keeps: it has its own copy of the descriptor."""
+    try:
+        portalocker.lock(file, portalocker.LOCK_SH | portalocker.LOCK_NB)
+    except portalocker.AlreadyLocked:
+        raise SidecarError("is being written or removed", path=str(path)) from None
+    except portalocker.LockException:
+        return  # a file system without locks: nobody removes it either
+    if not os.fstat(file.fileno()).st_nlink:
+        raise SidecarError("has been removed", path=str(path))

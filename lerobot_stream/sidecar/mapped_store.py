@@ -9,7 +9,7 @@ from lerobot_stream.errors import FormatError, SidecarError
 from lerobot_stream.sidecar.choices import LOCK_TIMEOUT_S
 from lerobot_stream.sidecar.install import atomic_file
 from lerobot_stream.sidecar.lock import locked
-from lerobot_stream.sidecar.mapped import MappedIndex
+from lerobot_stream.sidecar.mapped import MappedIndex, remove_unheld
 from lerobot_stream.sidecar.mapped_layout import GENERATION, write_mapped
 from lerobot_stream.sidecar.schema import Sidecar
 from lerobot_stream.source.home import lerobot_home
@@ -39,7 +39,8 @@ def map_sidecar(
 
     One that is there is opened without a lock, so that the cache may be read-only. Otherwise one
     process makes it while the others wait; another content or layout has another file, so that
-    nobody who reads an older one is disturbed.
+    nobody who reads an older one is disturbed. Of one place and layout, older ones that nobody
+    reads are removed.
 
     Args:
         sidecar: An open sidecar; it is closed where its mapped form is returned.
@@ -77,4 +78,19 @@ def _make(path: Path, sidecar: Sidecar) -> MappedIndex:
     logger.info("mapping the sample tables of %d video files: %s", len(sidecar.paths), path)
     with atomic_file(path) as stream:
         write_mapped(stream, sidecar)
-    return MappedIndex(path)
+    made = MappedIndex(path)
+    for other in path.parent.glob(f"stream-v{GENERATION}-*.idx"):
+        if other != path and _is_replaced_by(made, other) and remove_unheld(other):
+            logger.info("removed the sample tables of an earlier state of the dataset: %s", other)
+    return made
+
+
+def _is_replaced_by(made: MappedIndex, other: Path) -> bool:
+    """True where another index is of the same files of the same place, as they were before."""
+    older = _open(other)
+    if older is None:
+        return False
+    same = (older.identity, older.subset) == (made.identity, made.subset)
+    same = same and (not made.subset or older.paths == made.paths)
+    older.close()
+    return same

@@ -18,7 +18,8 @@ from lerobot_stream.sidecar.mapped import MappedIndex
 from lerobot_stream.sidecar.mapped_layout import COLUMNS
 from lerobot_stream.sidecar.mapped_store import map_sidecar, mapped_cache_dir, mapped_name
 from lerobot_stream.sidecar.schema import Sidecar
-from tests.sidecar.memory import PINNED, MemorySource, make_mp4
+from lerobot_stream.source.base import Identity
+from tests.sidecar.memory import PINNED, UNPINNED, MemorySource, make_mp4
 from tests.sidecar.mounts import in_small_folder
 from tests.sidecar.processes import map_at_once, run_at_once
 
@@ -45,6 +46,15 @@ class Dying(Sidecar):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().index(path)
 mapped_store.map_sidecar(Dying(Path(sys.argv[1])), cache_dir=Path(sys.argv[2]))
+"""
+
+READ_AND_WAIT = """
+import sys
+from pathlib import Path
+from lerobot_stream.sidecar.mapped import MappedIndex
+found = MappedIndex(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.read()
 """
 
 
@@ -103,7 +113,7 @@ def test_a_copy_compressed_otherwise_is_the_same_content(sidecar: Path, tmp_path
     assert mapped_name(Sidecar(other)) == mapped_name(Sidecar(sidecar))
 
 
-def test_another_content_has_another_file_and_the_older_stays(
+def test_another_content_has_another_file_and_the_older_stays_while_it_is_read(
     sidecar: Path, cache: Path, tmp_path: Path
 ) -> None:
     first = map_sidecar(Sidecar(sidecar), cache_dir=cache)
@@ -117,6 +127,74 @@ def test_another_content_has_another_file_and_the_older_stays(
     assert lengths(second) == lengths(third) == [20, 21, 22]
     assert (second.identity, third.identity) == (PINNED, renamed)
     assert len(names(cache)) == 3
+
+
+def built(
+    output: Path, first: int, identity: Identity = UNPINNED, *, subset: bool = False, count: int = 3
+) -> Sidecar:
+    """The sidecar of files of ``first``, ``first + 1``, … frames."""
+    files = {p: make_mp4(output.parent, first + i) for i, p in enumerate(ALL[:count])}
+    source = MemorySource(files, identity)
+    return Sidecar(build_sidecar(source, files, output=output, subset=subset))
+
+
+def test_an_older_one_that_nobody_reads_is_removed(cache: Path, tmp_path: Path) -> None:
+    first = map_sidecar(built(tmp_path / "s.npz", 10), cache_dir=cache)
+    first.close()
+    second = map_sidecar(built(tmp_path / "s.npz", 20, count=2), cache_dir=cache)
+    assert names(cache) == [second.path.name]
+    assert len(second.index(ALL[0])) == 20
+
+
+def test_what_is_still_looked_at_is_not_removed(cache: Path, tmp_path: Path) -> None:
+    first = map_sidecar(built(tmp_path / "s.npz", 10), cache_dir=cache)
+    view = first.index(ALL[2]).size
+    first.close()
+    map_sidecar(built(tmp_path / "s.npz", 20), cache_dir=cache).close()
+    assert len(names(cache)) == 2
+    assert len(view) == 12
+    del view
+    third = map_sidecar(built(tmp_path / "s.npz", 30), cache_dir=cache)
+    assert names(cache) == [third.path.name]
+
+
+def test_what_another_process_reads_is_not_removed(cache: Path, tmp_path: Path) -> None:
+    first = map_sidecar(built(tmp_path / "s.npz", 10), cache_dir=cache).path
+    child = subprocess.Popen(
+        [sys.executable, "-c", READ_AND_WAIT, str(first)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        map_sidecar(built(tmp_path / "s.npz", 20), cache_dir=cache).close()
+        assert first.exists()
+        child.kill()
+    map_sidecar(built(tmp_path / "s.npz", 30), cache_dir=cache).close()
+    assert len(names(cache)) == 1
+
+
+@pytest.mark.parametrize(
+    ("identity", "subset", "count"),
+    [
+        (replace(UNPINNED, repo_id="robots/other"), False, 3),
+        (replace(UNPINNED, data_root="memory://elsewhere"), False, 3),
+        (UNPINNED, True, 3),
+        (UNPINNED, True, 2),
+    ],
+    ids=["name", "place", "a part", "another part"],
+)
+def test_of_other_places_and_parts_nothing_is_removed(
+    cache: Path, tmp_path: Path, identity: Identity, subset: bool, count: int
+) -> None:
+    other = built(tmp_path / "o.npz", 10, identity, subset=subset, count=count)
+    kept = map_sidecar(other, cache_dir=cache).path
+    own = built(tmp_path / "s.npz", 20, subset=count == 2)
+    map_sidecar(own, cache_dir=cache).close()
+    assert kept.exists()
+    assert len(names(cache)) == 2
 
 
 def test_files_of_others_are_not_touched(sidecar: Path, cache: Path) -> None:

@@ -14,6 +14,7 @@ PACKAGE = "lerobot_stream"
 LAYERS = {
     "span": 0,
     "errors": 0,
+    "counted": 0,
     "source": 1,
     "mp4": 1,
     "dataset": 2,

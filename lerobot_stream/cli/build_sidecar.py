@@ -17,6 +17,7 @@ from lerobot_stream.cli.address import AsJson, RepoId, RepoType, Revision, Root,
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
 from lerobot_stream.cli.publish_sidecar import show_publication
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import DatasetError
 from lerobot_stream.sidecar.choices import PROBE_BYTES, WORKERS
 
@@ -115,7 +116,7 @@ def _report(
         typer.echo(json.dumps(summary))
     if faults:
         raise _refusal(faults)
-    what = f"{built.num_files} videos, {format_bytes(size)}, {seconds:.1f} s"
+    what = f"{counted(built.num_files, 'video')}, {format_bytes(size)}, {seconds:.1f} s"
     console.print(f"sidecar of {what}", markup=False, soft_wrap=True)
     if not as_json:
         typer.echo(built.path)

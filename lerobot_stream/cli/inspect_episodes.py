@@ -16,6 +16,7 @@ from rich.text import Text
 from lerobot_stream.cli.address import RepoId, RepoType, Revision, Root, open_address
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes, show_progress
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import StreamError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def command(
         _write_page(summary, source, html, max_thumbnails, stderr)
     if exclude_file:
         _write_excluded(summary, exclude_file, stderr)
-    took = f"{source.count.requests} requests, {format_bytes(source.count.bytes)}"
+    took = f"{counted(source.count.requests, 'request')}, {format_bytes(source.count.bytes)}"
     stderr.print(f"read in {time.monotonic() - started:.1f} s: {took}", style="dim")
     if summary.has("error", *(["warning"] if strict else [])):
         raise typer.Exit(1)
@@ -174,7 +175,7 @@ def _write_excluded(summary: Summary, path: Path, console: Console) -> None:
 
     lost = lost_episodes(summary.findings, summary.table.episode_index.tolist())
     path.write_text(json.dumps(lost) + "\n", encoding="utf-8")
-    what = f"{len(lost)} of {len(summary.table)} episodes cannot be read"
+    what = f"{len(lost)} of {counted(len(summary.table), 'episode')} cannot be read"
     console.print(
         f"{what}; leave them out with --dataset.exclude_episodes=@{path}",
         markup=False,

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lerobot_stream.cli.progress import format_bytes
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.holders import format_numbers
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def overview(summary: Summary, cameras: Sequence[CameraSummary]) -> Table:
     grid.add_row("place", Text(identity.data_root))
     robot = f", {info.robot_type}" if info.robot_type else ""
     grid.add_row("format", Text(f"LeRobotDataset {info.codebase_version}{robot}"))
-    extent = f"{len(table)} with {summary.num_frames} frames at {info.fps:g} per second"
+    extent = f"{len(table)} with {counted(summary.num_frames, 'frame')} at {info.fps:g} per second"
     grid.add_row("episodes", f"{extent}, {_duration(summary.num_frames / info.fps)}")
     tasks = list(dict.fromkeys("; ".join(texts) for texts in table.tasks))
     if tasks:
@@ -56,7 +57,7 @@ def _rows(summary: Summary) -> str:
     if rows and videos:
         text += f", {videos / rows:.3g} times as much video"
     if summary.values is not None and not summary.values.complete:
-        text += f"; {summary.values.num_rows} rows were looked at, --deep reads all"
+        text += f"; {counted(summary.values.num_rows, 'row')} looked at, --deep reads all"
     return text
 
 
@@ -68,7 +69,7 @@ def _camera(camera: CameraSummary) -> str:
     if camera.gop:
         longest = f" (up to {camera.longest_gop})" if camera.longest_gop != camera.gop else ""
         parts.append(f"GOP {camera.gop}{longest}")
-    parts.append(f"{format_bytes(camera.bytes)} in {camera.num_files} files")
+    parts.append(f"{format_bytes(camera.bytes)} in {counted(camera.num_files, 'file')}")
     return ", ".join(parts)
 
 
@@ -93,7 +94,7 @@ def length_histogram(lengths: Sequence[int]) -> Text:
         return Text()
     low, high = min(lengths), max(lengths)
     if low == high:
-        return Text(f"every episode has {low} frames\n")
+        return Text(f"every episode has {counted(low, 'frame')}\n")
     width = -(-(high - low + 1) // _BINS)
     starts = list(range(low, high + 1, width))
     counts = np.bincount((np.array(lengths) - low) // width, minlength=len(starts)).tolist()
@@ -195,7 +196,8 @@ def show_findings(groups: Iterable[Group], num_episodes: int, console: Console) 
 def _show_rest(findings: Sequence[Finding], episodes: tuple[int, ...], console: Console) -> None:
     left = len(findings) - _SHOWN_FINDINGS
     if left > 0:
-        named = f"; episodes {_clipped(format_numbers(list(episodes)))}" if episodes else ""
+        plural = "s" if len(episodes) > 1 else ""
+        named = f"; episode{plural} {_clipped(format_numbers(list(episodes)))}" if episodes else ""
         console.print(Text(f"  and {left} more{named}"), soft_wrap=True)
 
 

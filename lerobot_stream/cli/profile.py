@@ -16,6 +16,7 @@ from lerobot_stream.cli.chart import bar, histogram, sparkline
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.progress import format_bytes
 from lerobot_stream.cli.values import parse_value
+from lerobot_stream.counted import counted
 from lerobot_stream.plan.strategy import Strategy
 from lerobot_stream.stream.config import ReadConfig, StreamConfig
 
@@ -123,7 +124,8 @@ def _show(profile: Profile, console: Console) -> None:
         limit = profile.limit
         share = f"{profile.of_limit:.2f} of it"
         table.add_row(
-            "decode limit", f"{limit.pictures_per_s:.0f}/s with {limit.threads} threads; {share}"
+            "decode limit",
+            f"{limit.pictures_per_s:.0f}/s with {counted(limit.threads, 'thread')}; {share}",
         )
     table.add_row("first batch", f"after {profile.first_batch_s:.2f} s")
     waits = timeline.waits()
@@ -134,10 +136,13 @@ def _show(profile: Profile, console: Console) -> None:
     for cause, share_of_run in profile.waiting_shares.items():
         table.add_row(f"  for {cause}", f"{share_of_run:4.0%} {bar(share_of_run, width=20)}")
     decoded = stats.decoded / max(1, stats.pictures)
-    table.add_row("decoded", f"{stats.decoded} pictures for {stats.pictures}, {decoded:.2f} each")
+    table.add_row(
+        "decoded", f"{counted(stats.decoded, 'picture')} for {stats.pictures}, {decoded:.2f} each"
+    )
     fetched, wanted = format_bytes(stats.fetched_bytes), format_bytes(stats.wanted_bytes)
     table.add_row(
-        "fetched", f"{fetched} in {stats.requests} requests; the pictures' own bytes are {wanted}"
+        "fetched",
+        f"{fetched} in {counted(stats.requests, 'request')}; the pictures' own bytes are {wanted}",
     )
     held = (
         f"at most {format_bytes(stats.reserved_bytes)} reserved, "

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from lerobot_stream.counted import counted
+
 if TYPE_CHECKING:
     from lerobot_stream.sidecar.build import BuildProgress
 
@@ -63,7 +65,7 @@ def _plain(progress: BuildProgress, console: Console) -> None:
     if progress.done == progress.total or (passed and progress.total > PLAIN_LINES):
         read = format_bytes(progress.read_bytes)
         failed = f", {progress.failures} failed" if progress.failures else ""
-        line = f"indexed {progress.done} of {progress.total} videos, {read} read{failed}"
+        line = f"indexed {progress.done} of {counted(progress.total, 'video')}, {read} read{failed}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lerobot_stream.cli.address import AsJson, RepoType, Revision, Root, open_address
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import StreamError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _show(file: Path, problems: list[Problem], *, num_wrong: int, checked: str |
         about = f"it describes {checked} as it is" if checked else "its structure is right"
         console.print(Text.assemble(("valid", "bold green"), f": {file}: {about}"), soft_wrap=True)
         return
-    title = f"{num_wrong} problem{'' if num_wrong == 1 else 's'}"
+    title = counted(num_wrong, "problem")
     if num_wrong < len(problems):
         open_ones = "the dataset could not be read, nothing was decided there"
         title = f"{title}; {open_ones}" if num_wrong else open_ones

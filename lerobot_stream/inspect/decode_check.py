@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.metadata import DatasetMetadata
 from lerobot_stream.errors import DecodeError, StreamError
 from lerobot_stream.inspect.spread import spread
@@ -167,4 +168,4 @@ def _difference(picture: NDArray[np.uint8], other: NDArray[np.uint8]) -> str:
     if picture.shape != other.shape:
         return f"one of shape {picture.shape}, not {other.shape}"
     differs: Any = (picture != other).any(axis=-1)
-    return f"one that differs in {int(differs.sum())} of {differs.size} pixels"
+    return f"one that differs in {int(differs.sum())} of {counted(differs.size, 'pixel')}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import StreamError
 from lerobot_stream.inspect.kinds import FRAMES_DOUBTFUL, FRAMES_MISSING, SEVERITIES, Kind, Severity
 from lerobot_stream.sidecar.spans import SpanProblem
@@ -90,10 +91,10 @@ class Group:
         """
         count = ""
         if self.findings[0].scope == "episode":
-            count = f": {len(self.episodes)} of {num_episodes} episodes"
+            count = f": {len(self.episodes)} of {counted(num_episodes, 'episode')}"
         elif self.findings[0].scope == "file":
             files = len({finding.path for finding in self.findings})
-            count = f": {files} file{'s' if files > 1 else ''}"
+            count = f": {counted(files, 'file')}"
         elif len(self.findings) > 1:
             count = f": {len(self.findings)} times"
         cameras = f" ({', '.join(self.video_keys)})" if self.video_keys else ""

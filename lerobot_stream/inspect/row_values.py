@@ -128,7 +128,8 @@ class _Gathering:
         """Note row groups that cannot be decoded, and whose rows are lost with them."""
         inside = np.isin(self._files.held_group, batch.groups)
         lost = np.unique(self._files.held_episode[inside]).tolist()
-        holds = f"they hold rows of episodes {format_numbers(lost)}"
+        plural = "s" if len(lost) > 1 else ""
+        holds = f"they hold rows of episode{plural} {format_numbers(lost)}"
         fault = file_fault(ROWS_DAMAGED, error, batch.path, episodes=lost, holds=holds)
         self.values.faults += (fault,)
         self.values.complete = False

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.stream.map_style import LeRobotDataset
@@ -114,7 +115,8 @@ class StreamedData:
         workers = max(1, self._loader.num_workers)
         if state["num_workers"] != workers:
             raise CheckpointError(
-                f"saved with {state['num_workers']} workers, now {workers}", hint=ELASTIC_OR_NEW
+                f"saved with {counted(state['num_workers'], 'worker')}, now {workers}",
+                hint=ELASTIC_OR_NEW,
             )
         self.dataset.load_state_dict(state)
         self._taken = int(state["batches"])

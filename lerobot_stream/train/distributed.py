@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import StreamError
 
 
@@ -167,7 +168,7 @@ def choose_device(name: str | None, *, local_rank: int) -> torch.device:
             raise ValueError(f"--policy.device={name}: PyTorch finds no GPU here")
         if number >= count:
             raise ValueError(
-                f"--policy.device={name} needs {number + 1} GPUs, PyTorch finds {count}"
+                f"--policy.device={name} needs {counted(number + 1, 'GPU')}, PyTorch finds {count}"
             )
         return torch.device("cuda", number)
     if device.type == "mps" and not torch.backends.mps.is_available():

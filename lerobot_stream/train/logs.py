@@ -16,6 +16,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from lerobot_stream.counted import counted
 from lerobot_stream.train.checkpoint import disk_faults
 from lerobot_stream.train.distributed import Ranks
 from lerobot_stream.train.metrics_file import METRICS, append_metrics, drop_later_metrics
@@ -133,8 +134,9 @@ def open_log(run: Run, ranks: Ranks, console: Console) -> RunLog:
     parameters = sum(p.numel() for p in run.setup.policy.parameters() if p.requires_grad)
     log.say(
         f"{run.config.policy.type} with {parameters:,} parameters on {ranks.device}, "
-        f"{ranks.world_size} rank{'s' if ranks.world_size > 1 else ''}; "
-        f"{run.data.num_frames:,} frames of {run.data.num_episodes:,} episodes; "
+        f"{counted(ranks.world_size, 'rank')}; "
+        f"{counted(f'{run.data.num_frames:,}', 'frame')} of "
+        f"{counted(f'{run.data.num_episodes:,}', 'episode')}; "
         f"from step {run.step} to {run.config.steps}, into {run.folder}"
     )
     return log

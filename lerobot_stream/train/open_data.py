@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.info import Info, parse_info
 from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.dataset.stats import read_stats
@@ -96,8 +97,8 @@ def split_episodes(episodes: Sequence[int], *, share: float) -> tuple[list[int],
     count = math.ceil(share * len(episodes))
     if len(episodes) - count < 1:
         raise ValueError(
-            f"--dataset.eval_split={share} holds out {count} of {len(episodes)} episodes "
-            "and leaves none to train on"
+            f"--dataset.eval_split={share} holds out {count} of "
+            f"{counted(len(episodes), 'episode')} and leaves none to train on"
         )
     return list(episodes[:-count]), list(episodes[-count:])
 

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from lerobot_stream.counted import counted
 from lerobot_stream.errors import CheckpointError
 from lerobot_stream.train.checkpoint import TRAIN_CONFIG, TRAINING_STATE
 from lerobot_stream.train.config import TrainConfig, write_config
@@ -189,7 +190,7 @@ def _restore(run: Run, state: TrainingState, ranks: Ranks, *, explicit: frozense
         run.data.restore_job([{**stream, **base} for stream in state.stream])
     elif len(state.stream) != ranks.world_size:
         raise CheckpointError(
-            f"saved by {len(state.stream)} ranks, now there are {ranks.world_size}",
+            f"saved by {counted(len(state.stream), 'rank')}, now run by {ranks.world_size}",
             hint=f"resume with as many, or {ELASTIC_OR_NEW}",
         )
     else:

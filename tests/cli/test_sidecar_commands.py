@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from lerobot_stream.cli.app import COMMANDS
 from lerobot_stream.cli.episode_list import parse_episodes
 from lerobot_stream.cli.main import run
 from tests.cli.processes import imported_by
-from tests.lerobot import Camera, Written, edit_episodes, write_dataset
+from tests.lerobot import Camera, Written, edit_episodes, edit_info, write_dataset
 from tests.media import encode
 
 TOP = "observation.images.top"
@@ -175,6 +176,20 @@ def test_inspecting_shows_every_episode(
     assert {finding["severity"] for finding in found["findings"]} <= {"info"}
     assert call("inspect-episodes", *address(written)) == 0
     assert "nothing wrong was found" in capsys.readouterr().out
+
+
+def test_one_of_a_thing_is_singular(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    camera = Camera(write_video, width=96)
+    root = write_dataset(tmp_path / "dataset", lengths=(1,), cameras={TOP: camera}).root
+    edit_info(root, lambda info: info.update(total_episodes=2, total_frames=3))
+    for command in ("build-sidecar", "inspect-episodes"):
+        call(command, "--repo-id=local/arm", f"--root={root}")
+    captured = capfd.readouterr()
+    said = captured.out + captured.err
+    assert "indexed 1 of 1 video, " in said
+    assert "sidecar of 1 video, " in said
+    assert "1 with 1 frame at " in said
+    assert re.findall(r"(?<![\d.,])1 (?:of 1 )?[a-z]+s\b", said) == []
 
 
 def test_inspecting_ends_with_1_where_something_cannot_be_read(

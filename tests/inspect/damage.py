@@ -53,6 +53,12 @@ def edited(
     return root
 
 
+def mistyped(root: Path, key: str, dtype: str) -> Path:
+    """Let info.json name another type of a feature."""
+    edit_info(root, lambda info: info["features"][key].update(dtype=dtype))
+    return root
+
+
 def cut(root: Path, path: str, keep: float) -> Path:
     """Keep the first part of a file."""
     data = (root / path).read_bytes()

@@ -33,6 +33,7 @@ from tests.inspect.damage import (
     longer_promise,
     lost_table_file,
     merged,
+    mistyped,
     moved_and_lost,
     no_numbers,
     odd_size,
@@ -103,7 +104,7 @@ REPORTS = [
         moved_and_lost,
         {"rows-elsewhere": [2], "rows-missing": [3]},
         frozenset({"counts"}),
-        says="episode 3, .*: 1 of 6 rows are missing",
+        says="episode 3, .*: 1 of 6 rows missing",
     ),
     Report(
         "9",
@@ -138,7 +139,7 @@ REPORTS = [
         "episodes start inside a long GOP",
         lambda root: base(root, lengths=(8, 9, 7), cameras=one_camera(long_gop, 99)),
         infos=frozenset({"gop-start"}),
-        says="episode 1, .*: 8 frames of the one before are decoded first",
+        says="episode 1, .*: its decoding starts 8 frames earlier, inside the one before",
     ),
     Report(
         "17",
@@ -208,7 +209,7 @@ REPORTS = [
         lambda root: edited(base(root), point(length=0), episodes=(1,)),
         {"episode-length": [1], "rows-extra": [1]},
         frozenset({"counts", "dataset-index", "stats-count"}),
-        says="episode 1, .*says 0 frames, 3 rows are here",
+        says="episode 1, .*says 0 frames, found 3 rows",
     ),
     Report(
         "34",
@@ -334,7 +335,7 @@ REPORTS = [
             root, features={"grip": np.stack([np.arange(18), np.ones(18)], 1).astype(np.float32)}
         ),
         warnings=frozenset({"constant"}),
-        says="grip: dimensions 1 of 2 never change",
+        says="grip: dimension 1 of 2 never changes",
     ),
     Report(
         "53",
@@ -368,7 +369,7 @@ REPORTS = [
         "one row group for all episodes",
         lambda root: base(root, **AT_ONCE, statistics=False),
         infos=frozenset({"groups-shared", "groups-silent"}),
-        says="1 of 1 row groups; reading an episode fetches .* 4 times its rows",
+        says="1 of 1 row group; reading an episode fetches .* 4 times its rows",
     ),
     Report(
         "58",
@@ -393,7 +394,7 @@ REPORTS = [
         {"task-unknown": [1, 3], "rows-missing": [3]},
         frozenset({"counts", "task-text"}),
         frozenset({"task-count"}),
-        says="task_index 1 is not among its 1 tasks",
+        says="task_index 1 is not among its 1 task$",
     ),
     Report(
         "66",
@@ -428,21 +429,28 @@ OTHERS = [
         short_order,
         {"rows-disorder": [3]},
         frozenset({"stats-values", "drift"}),
-        says="episode 3, .*: no row has frame_index 0, though there are 6 rows",
+        says="episode 3, .*: no row of 6 has frame_index 0",
     ),
     Report(
         "-",
         "a damaged page",
         bad_page,
         {"rows-damaged": [3]},
-        says="can't be decoded.*they hold rows of episodes 3",
+        says="can't be decoded.*they hold rows of episode 3",
     ),
     Report(
         "-",
         "values that are no numbers",
         no_numbers,
         warnings=frozenset({"values-nan", "stats-nan"}),
-        says="force has NaN or infinite values in 1 episodes",
+        says="force has NaN or infinite values in 1 episode$",
+    ),
+    Report(
+        "-",
+        "a type that no tensor has",
+        lambda root: mistyped(tables(root), "action", "float128"),
+        {"feature-type": []},
+        says="feature action has dtype float128, which is no type of a tensor",
     ),
     Report(
         "-",
@@ -455,7 +463,7 @@ OTHERS = [
         "statistics of another shape",
         lambda root: restated(tables(root), "action", min=[0.0]),
         warnings=frozenset({"stats-shape"}),
-        says=r"action: 1 values for shape \[2\]",
+        says=r"action: 1 value for shape \[2\]",
     ),
     Report(
         "-",

@@ -48,7 +48,7 @@ def test_an_episode_that_starts_before_the_last_one_ends_overlaps(tmp_path: Path
     facts = shift_start(tmp_path, 1, -0.2)
     [finding] = check_overlaps(facts.table, 10)
     assert (finding.episode, finding.video_key) == (0, TOP)
-    assert finding.message == "its last 2 frames lie behind the start of episode 1"
+    assert finding.message == "it ends 2 frames behind the start of episode 1"
 
 
 def test_less_than_half_a_frame_is_no_overlap(tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def test_ranks_train_together_and_rank_0_writes(data: Path, tmp_path: Path) -> N
     first, second = run_ranks(train_and_print, config, count=2, folder=tmp_path)
     assert "from step 2 to 3" in first.said
     assert second.said == f"{out}/checkpoints/000003\n"
-    with pytest.raises(CheckpointError, match="saved by 2 ranks, now there are 1"):
+    with pytest.raises(CheckpointError, match="saved by 2 ranks, now run by 1"):
         run(resumed(replace(config, steps=4), 3))
 
 

@@ -116,7 +116,7 @@ def test_a_revision_is_looked_up_and_told_once(
 
 def test_a_split_of_one_episode_is_a_usage_error(data: Path, tmp_path: Path) -> None:
     config = tiny_config(data, tmp_path, dataset={"eval_split": 0.1, "episodes": (2,)})
-    with pytest.raises(ValueError, match=r"--dataset.eval_split=0.1 holds out 1 of 1 episodes"):
+    with pytest.raises(ValueError, match=r"--dataset.eval_split=0.1 holds out 1 of 1 episode and"):
         read_header(config.dataset)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episode_faults import FOLDER, FaultKind
 from lerobot_stream.dataset.episodes import EpisodeScan
 from lerobot_stream.dataset.holders import format_numbers
@@ -74,20 +75,20 @@ def _counts(facts: Facts) -> Iterator[Finding]:
     if promised != listed:
         yield Finding(
             EPISODES_SHORT if promised > listed else COUNTS,
-            f"info.json promises {promised} episodes, the episode table has {listed}",
+            f"info.json promises {counted(promised, 'episode')}, the episode table has {listed}",
             path=INFO_PATH,
-            expected=f"{promised} episodes",
-            found=f"{listed} episodes",
+            expected=counted(promised, "episode"),
+            found=counted(listed, "episode"),
         )
     frames = int(table.length.sum())
     if info.total_frames != frames:
         yield Finding(
             COUNTS,
-            f"info.json promises {info.total_frames} frames, the episodes of the table have "
-            f"{frames}",
+            f"info.json promises {counted(info.total_frames, 'frame')}, the episodes of the table "
+            f"have {frames}",
             path=INFO_PATH,
-            expected=f"{info.total_frames} frames",
-            found=f"{frames} frames",
+            expected=counted(info.total_frames, "frame"),
+            found=counted(frames, "frame"),
         )
     if not promised and not listed:
         yield Finding(NO_EPISODES, "there is nothing to train on yet", path=INFO_PATH)
@@ -122,8 +123,8 @@ def _numbering(readable: list[str], files: Mapping[str, object]) -> Iterator[Fin
                 f"file {format_numbers(gone)} is not there, though {max(found)} is",
                 "file",
                 f"{FOLDER}chunk-{chunk:03d}",
-                expected=f"{max(found) + 1} files",
-                found=f"{len(found)} files",
+                expected=counted(max(found) + 1, "file"),
+                found=counted(len(found), "file"),
             )
     chunks = sorted(set(range(max(numbers, default=0))) - set(numbers))
     if chunks:
@@ -169,5 +170,7 @@ def _splits(facts: Facts) -> Iterator[Finding]:
     for name, said in splits.items():
         match = _SPLIT.fullmatch(said) if isinstance(said, str) else None
         if match and int(match[2]) > len(facts.table):
-            message = f"split {name} is {said}, there are {len(facts.table)} episodes"
+            message = (
+                f"split {name} is {said}, the dataset has {counted(len(facts.table), 'episode')}"
+            )
             yield Finding(SPLITS, message, path=INFO_PATH)

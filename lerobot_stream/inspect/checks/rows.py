@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.holders import format_numbers
 from lerobot_stream.inspect.finding import Finding
@@ -52,9 +53,10 @@ def check_row_places(files: RowFiles, table: EpisodeTable) -> Iterator[Finding]:
     if (pointed[:-1] >= 0).all() and total != frames:
         yield Finding(
             COUNTS,
-            f"the data files have {total} rows, the episodes of the table {frames} frames",
-            expected=f"{frames} rows",
-            found=f"{total} rows",
+            f"the data files have {counted(total, 'row')}, the episodes of the table "
+            f"{counted(frames, 'frame')}",
+            expected=counted(frames, "row"),
+            found=counted(total, "row"),
         )
 
 
@@ -69,21 +71,21 @@ def _misplaced(
         message = f"the metadata says its rows are here, they are in {' and '.join(others)}"
     elif here > length:
         kind = ROWS_EXTRA
-        message = f"the episode table says {length} frames, {here} rows are here"
+        message = f"the episode table says {counted(length, 'frame')}, found {counted(here, 'row')}"
     else:
-        message = f"{length - here} of {length} rows are missing"
+        message = f"{length - here} of {counted(length, 'row')} missing"
         if others:
-            message = f"{here} of {length} rows are here, others are in {' and '.join(others)}"
+            message = f"{here} of {counted(length, 'row')} here, others in {' and '.join(others)}"
         elif files.faults:
-            message += f"; {len(files.faults)} other data files cannot be read"
+            message += f"; {counted(len(files.faults), 'other data file')} cannot be read"
     return Finding(
         kind,
         message,
         "episode",
         path,
         (int(table.episode_index[row]),),
-        expected=f"{length} rows in {path}",
-        found=f"{here} rows" + (f", others in {' and '.join(others)}" if others else ""),
+        expected=f"{counted(length, 'row')} in {path}",
+        found=counted(here, "row") + (f", others in {' and '.join(others)}" if others else ""),
     )
 
 
@@ -93,7 +95,8 @@ def _unlisted(files: RowFiles, known: NDArray[np.bool_]) -> Iterator[Finding]:
         strange = ~known & (files.held_file == file)
         episodes = np.unique(files.held_episode[strange]).tolist()
         rows = int(files.held_rows[strange].sum())
-        message = f"holds {rows} rows of episodes {format_numbers(episodes)}"
+        plural = "s" if len(episodes) > 1 else ""
+        message = f"holds {counted(rows, 'row')} of episode{plural} {format_numbers(episodes)}"
         path = files.paths[file]
         yield Finding(EPISODES_UNLISTED, message, "file", path, tuple(episodes), found=f"{rows}")
 
@@ -108,7 +111,7 @@ def check_row_groups(files: RowFiles) -> Iterator[Finding]:
         inside, entries = groups.file == file, files.held_file == file
         silent = int((groups.silent & inside).sum())
         if silent:
-            message = f"{silent} of {inside.sum()} row groups"
+            message = f"{silent} of {counted(inside.sum(), 'row group')}"
             yield Finding(GROUPS_SILENT, message, "file", path, found=str(silent))
         shared = int((held[inside] > 1).sum())
         if not shared:
@@ -118,7 +121,7 @@ def check_row_groups(files: RowFiles) -> Iterator[Finding]:
         needed = np.bincount(inverse, own_bytes[entries])
         dear = (fetched > _DEAR_FACTOR * needed) & (fetched > _DEAR_BYTES)
         message = (
-            f"{shared} of {inside.sum()} row groups; reading an episode fetches "
+            f"{shared} of {counted(inside.sum(), 'row group')}; reading an episode fetches "
             f"{fetched.mean() / 1e3:.4g} kB, {fetched.sum() / max(needed.sum(), 1):.3g} times "
             "its rows"
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.holders import format_numbers
 from lerobot_stream.dataset.info import Feature
 from lerobot_stream.dataset.stats import PATH
@@ -83,7 +84,7 @@ def _counts(
     for count, keys in by_count.items():
         yield Finding(
             STATS_COUNT,
-            f"{_names(keys)}: counted over {count} rows, the dataset has {frames}",
+            f"{_names(keys)}: counted over {counted(count, 'row')}, the dataset has {frames}",
             path=PATH,
             expected=str(frames),
             found=str(count),
@@ -103,9 +104,9 @@ def _values(key: str, values: Statistic, feature: Feature) -> Iterator[Finding]:
     if odd:
         yield Finding(
             STATS_SHAPE,
-            f"{key}: {odd.pop()} values for shape {list(feature.shape)}",
+            f"{key}: {counted(odd.pop(), 'value')} for shape {list(feature.shape)}",
             path=PATH,
-            expected=f"{size} values",
+            expected=counted(size, "value"),
         )
     elif key not in BOOKKEEPING and feature.dtype != "bool" and not key.startswith(_OUTCOME):
         yield from _constant(key, numbers, feature)
@@ -129,8 +130,9 @@ def _constant(key: str, numbers: Statistic, feature: Feature) -> Iterator[Findin
             flat = numbers[low].ravel() == numbers[high].ravel()
             if flat.any():
                 which = np.flatnonzero(flat).tolist()
+                verb = "changes" if len(which) == 1 else "change"
                 same = "" if low == "min" else f" between {low} and {high}"
-                message = f"{key}: {_dimensions(which, feature)} never change{same}"
+                message = f"{key}: {_dimensions(which, feature)} never {verb}{same}"
                 yield Finding(CONSTANT, message, path=PATH, found=format_numbers(which))
                 return
 
@@ -141,7 +143,7 @@ def _dimensions(which: list[int], feature: Feature) -> str:
     if isinstance(names, list) and len(names) == 1 and isinstance(names[0], list):
         names = names[0]
     total = math.prod(feature.shape)
-    place = f"dimensions {format_numbers(which)} of {total}"
+    place = f"dimension{'s' if len(which) > 1 else ''} {format_numbers(which)} of {total}"
     if isinstance(names, list) and len(names) == total:
         shown = ", ".join(str(names[i]) for i in which[:6])
         place += f" ({shown}{', …' if which[6:] else ''})"

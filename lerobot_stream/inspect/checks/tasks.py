@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episode_faults import FOLDER
 from lerobot_stream.dataset.tasks import PATH
 from lerobot_stream.dataset.version import INFO_PATH
@@ -23,13 +24,14 @@ def check_task_texts(facts: Facts) -> Iterator[Finding]:
         for text in checked[texts]:
             unknown.setdefault(text, []).append(episode)
     for text, episodes in unknown.items():
-        message = f"{text!r} of {len(episodes)} episodes is not among its {len(known)} tasks"
+        held, tasks = counted(len(episodes), "episode"), counted(len(known), "task")
+        message = f"{text!r} of {held} is not among its {tasks}"
         yield Finding(TASK_TEXT, message, path=FOLDER, episodes=tuple(episodes), found=text)
     promised = facts.info.raw.get("total_tasks")
     if isinstance(promised, int) and promised != len(facts.tasks):
         yield Finding(
             TASK_COUNT,
-            f"info.json promises {promised} tasks, {PATH} has {len(facts.tasks)}",
+            f"info.json promises {counted(promised, 'task')}, {PATH} has {len(facts.tasks)}",
             path=INFO_PATH,
             expected=str(promised),
             found=str(len(facts.tasks)),
@@ -46,5 +48,5 @@ def check_task_numbers(
         tasks: The texts.
     """
     for number, episodes in sorted(unknown.items()):
-        message = f"task_index {number} is not among its {len(tasks)} tasks"
+        message = f"task_index {number} is not among its {counted(len(tasks), 'task')}"
         yield Finding(TASK_UNKNOWN, message, path=PATH, episodes=episodes, found=str(number))

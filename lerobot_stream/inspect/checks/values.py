@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.stats import PATH
 from lerobot_stream.inspect.checks.statistics import BOOKKEEPING, Statistic
@@ -42,7 +43,7 @@ def check_row_order(values: RowValues, table: EpisodeTable) -> Iterator[Finding]
         frame = int(np.argmin(values.seen[start : start + int(held[number])]))
         yield Finding(
             ROWS_DISORDER,
-            f"no row has frame_index {frame}, though there are {held[number]} rows",
+            f"no row of {held[number]} has frame_index {frame}",
             "episode",
             _path(table, number),
             (int(table.episode_index[number]),),
@@ -104,7 +105,7 @@ def _uneven(
 def check_numbers(values: RowValues) -> Iterator[Finding]:
     """Find columns with NaN or infinite values."""
     for key, episodes in values.not_numbers.items():
-        message = f"{key} has NaN or infinite values in {len(episodes)} episodes"
+        message = f"{key} has NaN or infinite values in {counted(len(episodes), 'episode')}"
         yield Finding(VALUES_NAN, message, episodes=tuple(sorted(episodes)))
 
 

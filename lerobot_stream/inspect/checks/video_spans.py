@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.inspect.finding import Finding
 from lerobot_stream.inspect.kinds import SPAN_LENGTH, SPAN_OVERLAP, SPAN_SHORT
@@ -28,10 +29,11 @@ def check_span_lengths(table: EpisodeTable, fps: float) -> Iterator[Finding]:
         for number in np.flatnonzero(short | wrong).tolist():
             path = table.video_paths[key][int(table.video_file[key][number])]
             length = int(table.length[number])
+            said = counted(f"{frames[number]:.6g}", "frame")
             yield Finding(
                 SPAN_SHORT if short[number] else SPAN_LENGTH,
-                f"from_timestamp to to_timestamp are {frames[number]:.6g} frames, its length is "
-                f"{length} ({off[number]:+.3g})",
+                f"from_timestamp to to_timestamp are {said}, its length is {length} "
+                f"({off[number]:+.3g})",
                 "episode",
                 path,
                 (int(table.episode_index[number]),),
@@ -56,11 +58,10 @@ def check_overlaps(table: EpisodeTable, fps: float) -> Iterator[Finding]:
         overlap = (file[this] == file[after]) & ~same & (start[after] < stop - _OFF / fps)
         for pair in np.flatnonzero(overlap).tolist():
             number, other = int(this[pair]), int(after[pair])
-            frames = (stop[pair] - start[other]) * fps
+            frames = counted(f"{(stop[pair] - start[other]) * fps:.3g}", "frame")
             yield Finding(
                 SPAN_OVERLAP,
-                f"its last {frames:.3g} frames lie behind the start of episode "
-                f"{table.episode_index[other]}",
+                f"it ends {frames} behind the start of episode {table.episode_index[other]}",
                 "episode",
                 table.video_paths[key][int(file[number])],
                 (int(table.episode_index[number]),),

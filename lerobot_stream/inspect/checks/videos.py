@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.holders import Holders
 from lerobot_stream.dataset.info import Info
@@ -134,13 +135,14 @@ def check_video_times(
         key, rate = camera_of.get(path), times.rate[file]
         if abs(rate - info.fps) > _RATE_OFF * info.fps:
             said, found = f"{info.fps:g}", f"{rate:.6g}"
-            message = f"info.json says {said} frames a second, the file has {found}"
+            message = f"info.json says {counted(said, 'frame')} a second, the file has {found}"
             yield Finding(RATE, message, "file", path, (), key, said, found)
         if times.still[file]:
-            message = f"{times.still[file]} of {times.num_frames[file]} frames come no later than "
-            yield Finding(VIDEO_TIMES, message + "the one before", "file", path, (), key)
+            of = counted(times.num_frames[file], "frame")
+            message = f"{times.still[file]} of {of} come no later than the one before"
+            yield Finding(VIDEO_TIMES, message, "file", path, (), key)
         if times.unused[file]:
-            message = f"{times.unused[file]} of {times.num_frames[file]} frames"
+            message = f"{times.unused[file]} of {counted(times.num_frames[file], 'frame')}"
             yield Finding(VIDEO_LONGER, message, "file", path, (), key)
         if times.gop[file] >= _LONG_GOP:
             message = (
@@ -179,13 +181,14 @@ def _inside(table: EpisodeTable, videos: VideoFiles, times: VideoTimes) -> Itera
     far = spans.placed & (times.lead >= _FAR_INSIDE)
     for camera, key in enumerate(spans.video_keys):
         for number in np.flatnonzero(far[:, camera]).tolist():
+            lead = counted(times.lead[number, camera], "frame")
             yield Finding(
                 GOP_START,
-                f"{times.lead[number, camera]} frames of the one before are decoded first",
+                f"its decoding starts {lead} earlier, inside the one before",
                 "episode",
                 spans.paths[int(spans.file[number, camera])],
                 (int(table.episode_index[number]),),
                 key,
                 expected="a sync sample",
-                found=f"{times.lead[number, camera]} frames behind one",
+                found=f"{lead} behind one",
             )

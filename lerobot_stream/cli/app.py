@@ -17,6 +17,7 @@ COMMANDS = {
 }
 """Module of each command; its function ``command`` is what runs, by ``Command`` if it has one."""
 
+_EPILOG = "--version alone prints the version."
 _HELP = "Train robot policies straight from LeRobotDataset v3 data, wherever it lies."
 
 
@@ -31,6 +32,7 @@ def make_app(commands: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(
         help=_HELP,
+        epilog=_EPILOG,
         add_completion=False,
         no_args_is_help=True,
         rich_markup_mode="markdown",
@@ -39,5 +41,7 @@ def make_app(commands: Sequence[str]) -> typer.Typer:
     )
     for name in commands:
         module = importlib.import_module(COMMANDS[name])
-        app.command(name, cls=getattr(module, "Command", None))(module.command)
+        kind = getattr(module, "Command", None)
+        epilog = _EPILOG if len(commands) == 1 else None
+        app.command(name, cls=kind, epilog=epilog)(module.command)
     return app

@@ -13,6 +13,7 @@ from lerobot_stream.cli.app import COMMANDS, make_app
 from lerobot_stream.cli.logs import shown_logs
 from lerobot_stream.cli.options import find_meant, find_renamed
 from lerobot_stream.cli.output import give_output_up, ready_output
+from lerobot_stream.cli.version import installed_version
 from lerobot_stream.errors import StreamError
 
 DONE, FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -67,7 +68,11 @@ def run(program: str, commands: Sequence[str], arguments: Sequence[str]) -> int:
 
 def _guarded(program: str, app: Callable[..., object], arguments: Sequence[str]) -> int:
     try:
-        code = app(args=list(arguments), prog_name=program, standalone_mode=False)
+        if list(arguments) == ["--version"]:
+            typer.echo(f"{program} {installed_version()}")
+            code: object = DONE
+        else:
+            code = app(args=list(arguments), prog_name=program, standalone_mode=False)
         sys.stdout.flush()
     except StreamError as error:
         return _report(str(error), notes=_notes(error), hint=error.hint, code=FAULT)

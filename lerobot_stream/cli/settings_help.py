@@ -32,6 +32,8 @@ class SettingsCommand(TyperCommand):
             console.print(Padding(" ".join(paragraph.split()), (0, 0, 1, 2), expand=False))
         for line in _lines(self.settings):
             console.print(line)
+        if self.epilog:
+            console.print(self.epilog)
 
 
 def _lines(settings: tuple[Setting, ...]) -> Iterator[Text | Padding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -11,6 +12,8 @@ from lerobot_stream.cli import main
 from lerobot_stream.cli.app import COMMANDS
 from lerobot_stream.errors import DatasetError
 from tests.cli.processes import imported_by
+
+HEAVY = ["torch", "torchcodec", "pyarrow", "numpy", "huggingface_hub", "fsspec"]
 
 
 def run(*arguments: str, program: str = "lerobot-stream") -> int:
@@ -182,6 +185,31 @@ def test_wrong_usage_is_one_line(
     assert len(captured.err.splitlines()) <= 2
 
 
+@pytest.mark.parametrize(
+    ("program", "commands"),
+    [
+        ("lerobot-stream", list(COMMANDS)),
+        ("lerobot-train", ["train"]),
+        ("lerobot-build-mp4-sidecar", ["build-sidecar"]),
+    ],
+)
+def test_every_program_tells_its_version(
+    program: str,
+    commands: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    installed = tmp_path / "lerobot_stream-9.8.7.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: lerobot-stream\nVersion: 9.8.7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main.run(program, commands, ["--version"]) == 0
+    assert capsys.readouterr() == (f"{program} 9.8.7\n", "")
+    assert main.run(program, commands, ["--help"]) == 0
+    assert "--version" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_goes_to_stdout(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help") == 0
@@ -199,5 +227,8 @@ def test_the_help_of_train_shows_every_flag_in_full(capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_help_imports_nothing_heavy(command: list[str]) -> None:
-    heavy = ["torch", "torchcodec", "pyarrow", "numpy", "huggingface_hub", "fsspec"]
-    assert imported_by([*command, "--help"], heavy) == set()
+    assert imported_by([*command, "--help"], HEAVY) == set()
+
+
+def test_the_version_imports_nothing_heavy() -> None:
+    assert imported_by(["--version"], HEAVY) == set()

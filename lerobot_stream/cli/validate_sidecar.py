@@ -14,7 +14,7 @@ from rich.text import Text
 
 from lerobot_stream.cli.address import AsJson, RepoType, Revision, Root, open_address
 from lerobot_stream.counted import counted
-from lerobot_stream.errors import StreamError
+from lerobot_stream.errors import SidecarError, StreamError
 
 if TYPE_CHECKING:
     from lerobot_stream.sidecar.validate import Problem
@@ -44,6 +44,9 @@ def command(
     """
     if repo_id is None and (root or revision or deep):
         raise ValueError("--root, --revision and --deep need --repo-id")
+    if not as_json and not file.is_file():
+        message = "is a folder, wanted an .npz file" if file.is_dir() else "no such file"
+        raise SidecarError(message, path=str(file))
     from lerobot_stream.sidecar.validate import Undecided, undecided, validate_sidecar
 
     problems: list[Problem]

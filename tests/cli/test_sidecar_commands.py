@@ -157,6 +157,23 @@ def test_what_is_no_sidecar_is_a_problem(
     assert "1 problem" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["nowhere.npz", "folder"])
+def test_a_sidecar_that_is_not_there_is_one_line(
+    name: str, written: Written, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    file = tmp_path / name
+    for flags in ([], address(written)):
+        assert call("validate-sidecar", file, *flags) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        [line] = captured.err.splitlines()
+        assert line.startswith(f"error: {file}: ")
+    assert call("validate-sidecar", file, "--json") == 1
+    result = json.loads(capsys.readouterr().out)
+    assert (result["valid"], len(result["problems"])) == (False, 1)
+
+
 def test_there_is_nothing_to_publish_a_folder_to(
     written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from lerobot_stream.train.map_order import Number
+from lerobot_stream.train.worker_signals import leave_signals_to_the_rank, signals_held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +54,21 @@ def make_loader(
             "multiprocessing_context": settings.context,
             "prefetch_factor": settings.prefetch_factor,
             "persistent_workers": settings.persistent_workers,
+            "worker_init_fn": leave_signals_to_the_rank,
         }
     if numbers is None:
-        return DataLoader(dataset, batch_size=None, **shared)
-    return DataLoader(dataset, batch_sampler=_Once(numbers), **shared)
+        return _Loader(dataset, batch_size=None, **shared)
+    return _Loader(dataset, batch_sampler=_Once(numbers), **shared)
+
+
+class _Loader(DataLoader[Any]):
+    """A loader whose workers leave signals to this process."""
+
+    def __iter__(self) -> Any:
+        if not self.num_workers:
+            return super().__iter__()
+        with signals_held():
+            return super().__iter__()
 
 
 class _Once(torch.utils.data.Sampler[list[Number]]):

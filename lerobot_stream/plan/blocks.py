@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from lerobot_stream.plan.order import Order, last_positions
 from lerobot_stream.plan.unit import Unit
 
+_GROWTH = 4
+"""How much larger than the one before a block may be at the start of a stream."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
@@ -62,7 +65,7 @@ def plan_blocks(
         byte_budget: Bytes that the visits of a block may take together.
         position_base: Position in the stream of item 0 of ``order``; batches are counted
             from position 0 of the stream.
-        first_items: Most items of the first block; each further one may have twice as many,
+        first_items: Most items of the first block; each further one may have four times as many,
             so that a stream begins soon. None for full blocks at once.
 
     Yields:
@@ -89,7 +92,7 @@ def plan_blocks(
         residents = np.concatenate([residents, newcomers])
         residents = residents[last[residents] >= stop]
         start = stop
-        most *= 2
+        most *= _GROWTH
 
 
 def _whole_batches(start: int, block_items: int, batch_size: int) -> int:

@@ -89,6 +89,8 @@ class EpisodeByteCache:
     def release(self, visit: Visit) -> None:
         """Give back a visit's bytes: its last frames are decoded."""
         with self._changed:
+            if self._closed:  # nothing is held any more
+                return
             entry = self._entries.pop(visit.key)
             self._reserved -= entry.visit.size
             self._resident -= entry.resident

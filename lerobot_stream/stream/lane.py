@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from lerobot_stream.stream.window import Window
 class _Lane:
     """The jobs of one visit and camera."""
 
-    waiting: deque[tuple[Job, Callable[[BaseException | None], None]]] = field(
+    waiting: deque[tuple[int, Job, Callable[[BaseException | None], None]]] = field(
         default_factory=deque
     )
     running: bool = False
@@ -30,7 +30,10 @@ class _Lane:
 
 
 class DecodePool:
-    """Runs jobs on a fixed number of threads; bounded in open decoders."""
+    """Runs jobs on a fixed number of threads; bounded in open decoders.
+
+    Of the jobs that can run, the one submitted first does: the next batch needs it most.
+    """
 
     def __init__(
         self,
@@ -55,8 +58,17 @@ class DecodePool:
         self._keep_tail = keep_tail
         self._lanes: dict[tuple[tuple[int, int], str], _Lane] = {}
         self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
+        self._ready: list[tuple[int, tuple[tuple[int, int], str], _Lane]] = []
+        self._submitted = 0
+        self._closed = False
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decode")
+        self._changed = threading.Condition(self._lock)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"decode_{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
         self.threads = threads
         """Jobs run at once."""
         self.pictures = 0
@@ -69,11 +81,11 @@ class DecodePool:
         lane_key = (job.visit.key, job.key)
         with self._lock:
             lane = self._lanes.setdefault(lane_key, _Lane())
-            lane.waiting.append((job, done))
-            if lane.running:
-                return
-            lane.running = True
-        self._threads.submit(self._run, lane_key, lane)
+            lane.waiting.append((self._submitted, job, done))
+            self._submitted += 1
+            if not lane.running:
+                lane.running = True
+                self._make_ready(lane_key, lane)
 
     def forget(self, visit: Visit) -> None:
         """Close the decoders of a visit that no later job needs."""
@@ -84,14 +96,32 @@ class DecodePool:
 
     def close(self) -> None:
         """Wait for the jobs that run, drop the others, and close every decoder."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        with self._lock:
+            self._ready.clear()
             self._lanes.clear()
             self._idle.clear()
 
+    def _make_ready(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+        heapq.heappush(self._ready, (lane.waiting[0][0], lane_key, lane))
+        self._changed.notify()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._changed.wait_for(lambda: self._ready or self._closed)
+                if self._closed:
+                    return
+                _, lane_key, lane = heapq.heappop(self._ready)
+            self._run(lane_key, lane)
+
     def _run(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
         with self._lock:
-            job, done = lane.waiting.popleft()
+            _, job, done = lane.waiting.popleft()
             decoder = self._idle.pop(lane_key, None)
         error: BaseException | None = None
         try:
@@ -103,10 +133,9 @@ class DecodePool:
                 self._idle[lane_key] = decoder
                 while self._open_decoders and len(self._idle) > self._open_decoders:
                     self._idle.popitem(last=False)
-            again = bool(lane.waiting)
-            lane.running = again
-        if again:
-            self._threads.submit(self._run, lane_key, lane)
+            lane.running = bool(lane.waiting)
+            if lane.running:
+                self._make_ready(lane_key, lane)
         done(error)
 
     def _decode(self, job: Job, lane: _Lane, decoder: MiniDecoder | None) -> MiniDecoder | None:

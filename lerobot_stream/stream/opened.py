@@ -26,6 +26,7 @@ from lerobot_stream.sidecar.store import open_sidecar
 from lerobot_stream.source.base import Source
 from lerobot_stream.source.download import download_files
 from lerobot_stream.source.open import open_source
+from lerobot_stream.stream.codec_library import load_video_decoder
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.window import Window, plan_windows
@@ -111,6 +112,8 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
         rows = data_paths(meta.episodes, numbers)
         source = download_files(source, [*metadata, *rows, *paths])
     row_paths = check_rows(source, meta, numbers, find=config.find_rows)
+    if paths:  # takes a second, or fails: rather here than at the first batch
+        load_video_decoder()
     sidecar = _open_tables(source, meta, paths, config) if paths else None
     spans = plan_spans(
         sidecar.index if sidecar is not None else _no_index,

@@ -107,7 +107,7 @@ def test_a_loader_with_workers_continues_where_it_stopped(written: Written, repe
         ({"seed": 7}, "seed"),
         ({"episode_pool_size": 2}, "pool"),
         ({"sampling_strategy": "round_robin"}, "strategy"),
-        ({"episodes": [0, 1, 2, 3, 4]}, "length"),
+        ({"episodes": [0, 1, 2, 3, 4]}, "episodes 13, now 5"),
         ({"world_size": 2}, "world size"),
     ],
 )

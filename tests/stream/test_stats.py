@@ -87,7 +87,9 @@ def test_after_an_epoch_each_picture_was_decoded_once_and_nothing_is_held(
     after = whole.stats()
     assert after.items == sum(LENGTHS)
     assert after.pictures == 2 * sum(LENGTHS)
-    assert after.pictures <= after.decoded <= 1.1 * after.pictures
+    # The first blocks of a stream are short: their pictures share fewer GOPs.
+    most = 1.1 if strategy == "clip" else 1.4
+    assert after.pictures <= after.decoded <= most * after.pictures
     assert (after.reserved_bytes, after.resident_bytes, after.open_bytes) == (0, 0, 0)
 
 

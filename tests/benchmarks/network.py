@@ -23,7 +23,7 @@ def slow_hub_figures(root: Path, *, strategy: str, batches: int, pairs: int) -> 
     Args:
         root: The dataset's folder.
         strategy: How frames are mixed.
-        batches: Batches of 64 a run, about an epoch.
+        batches: Batches of 64 a run.
         pairs: How many runs of each.
 
     Returns:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from types import FrameType
 
 from lerobot_stream.train.stop import SIGNALS
 
@@ -26,6 +27,37 @@ def signals_held() -> Iterator[None]:
 
     What arrives meanwhile is heard by this process after the block.
     """
+    with _heard_later(), _born_deaf():
+        yield
+
+
+@contextmanager
+def _heard_later() -> Iterator[None]:
+    """Put handlers off; another thread may take a signal that the main one has blocked."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: dict[int, None] = {}  # each once, as blocked signals come
+
+    def note(number: int, frame: FrameType | None) -> None:
+        heard[number] = None
+
+    former = {number: signal.getsignal(number) for number in LEFT_TO_THE_RANK}
+    former = {number: handler for number, handler in former.items() if callable(handler)}
+    try:
+        for number in former:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        for late in heard:
+            signal.raise_signal(late)
+
+
+@contextmanager
+def _born_deaf() -> Iterator[None]:
+    """Block signals in this thread, and in every process that it starts."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_RANK)
     try:
         resource_tracker.ensure_running()  # needed by workers; lets signals through once it runs

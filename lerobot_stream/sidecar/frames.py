@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.sidecar.choices import FramesBy
 
 Severity = Literal["error", "warning"]
@@ -216,7 +217,7 @@ def _short(episodes: _Episodes, missing: NDArray[np.int64]) -> list[Finding]:
     findings = []
     for j in np.flatnonzero(missing):
         gone, length = int(missing[j]), int(episodes.length[j])
-        message = f"{gone} frames missing ({length - gone} of {length})"
+        message = f"{counted(gone, 'frame')} missing ({length - gone} of {length})"
         if episodes.near[j] + length <= episodes.num_samples:
             message += ": the next episode starts there"
         findings.append(
@@ -224,8 +225,8 @@ def _short(episodes: _Episodes, missing: NDArray[np.int64]) -> list[Finding]:
                 "error",
                 int(episodes.number[j]),
                 message,
-                expected=f"{length} frames",
-                found=f"{length - gone} frames",
+                expected=counted(length, "frame"),
+                found=counted(length - gone, "frame"),
                 hint=_EXCLUDE,
             )
         )
@@ -304,8 +305,8 @@ def _no_samples(number: int, length: int) -> Finding:
     return Finding(
         "error",
         number,
-        f"{length} frames missing (0 of {length}): the file presents no sample",
-        expected=f"{length} frames",
+        f"{counted(length, 'frame')} missing (0 of {length}): the file presents no sample",
+        expected=counted(length, "frame"),
         found="0 frames",
         hint=_EXCLUDE,
     )

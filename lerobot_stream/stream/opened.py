@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lerobot_stream.counted import counted
 from lerobot_stream.dataset.columns import column_dtype
 from lerobot_stream.dataset.episodes import EpisodeTable
 from lerobot_stream.dataset.holders import data_paths, excluding, video_paths
@@ -127,10 +128,10 @@ def open_dataset(config: ReadConfig) -> OpenedDataset:
     check_spans(spans, meta.episodes, numbers)
     layout = _plan_layout(meta, sidecar, spans, numbers, windows)
     logger.info(
-        "%d episodes checked in %.1f s, %d requests, %.1f MB read",
-        len(numbers),
+        "%s checked in %.1f s, %s, %.1f MB read",
+        counted(len(numbers), "episode"),
         time.monotonic() - started,
-        source.count.requests,
+        counted(source.count.requests, "request"),
         source.count.bytes / 1e6,
     )
     return OpenedDataset(config, source, meta, sidecar, spans, numbers, row_paths, windows, layout)

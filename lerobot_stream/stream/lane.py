@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,15 +61,8 @@ class DecodePool:
         self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
         self._ready: list[tuple[int, tuple[tuple[int, int], str], _Lane]] = []
         self._submitted = 0
-        self._closed = False
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"decode_{number}", daemon=True)
-            for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decode")
         self.threads = threads
         """Jobs run at once."""
         self.pictures = 0
@@ -96,11 +90,7 @@ class DecodePool:
 
     def close(self) -> None:
         """Wait for the jobs that run, drop the others, and close every decoder."""
-        with self._lock:
-            self._closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+        self._threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             self._ready.clear()
             self._lanes.clear()
@@ -108,19 +98,11 @@ class DecodePool:
 
     def _make_ready(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
         heapq.heappush(self._ready, (lane.waiting[0][0], lane_key, lane))
-        self._changed.notify()
+        self._threads.submit(self._run_first)
 
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._changed.wait_for(lambda: self._ready or self._closed)
-                if self._closed:
-                    return
-                _, lane_key, lane = heapq.heappop(self._ready)
-            self._run(lane_key, lane)
-
-    def _run(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+    def _run_first(self) -> None:
         with self._lock:
+            _, lane_key, lane = heapq.heappop(self._ready)
             _, job, done = lane.waiting.popleft()
             decoder = self._idle.pop(lane_key, None)
         error: BaseException | None = None

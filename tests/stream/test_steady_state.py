@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import subprocess
 import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -55,6 +56,25 @@ def run_epochs(root: Path, strategy: Any, *, anew: bool) -> list[tuple[int, int,
         files = len(list(Path("/proc/self/fd").iterdir()))
         taken.append((read_memory().size, threading.active_count(), files))
     return taken[WARM:]
+
+
+LEAVES = """
+import sys
+from itertools import islice
+from lerobot_stream.stream.dataset import StreamingLeRobotDataset
+
+dataset = StreamingLeRobotDataset("a/b", root=sys.argv[1], sampling_strategy="clip", repeat=True)
+batches = dataset.batches(8)
+print(len(list(islice(batches, 3))))
+"""
+
+
+def test_a_program_that_leaves_a_stream_behind_ends_quietly(root: Path) -> None:
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", LEAVES, str(root)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 
 @linux_only

@@ -156,8 +156,10 @@ def _line(error: Exception) -> str:
 
 
 def _is_below(path: str, wanted: set[str]) -> bool:
+    if path in wanted:
+        return True
     parts = path.split(".")
-    return any(".".join(parts[: n + 1]) in wanted for n in range(len(parts)))
+    return any(".".join(parts[: n + 1]) in wanted for n in range(len(parts) - 1))
 
 
 def _num_leaves(kind: pa.DataType) -> int:

@@ -65,12 +65,14 @@ def mini_mp4_sizes(
         ``(E,)`` Exactly the length of what :func:`build_mini_mp4` makes; 0 for an empty run.
     """
     count = stop - start
-    total = np.append(0, np.cumsum(index.size))
-    payload = total[stop] - total[start]
+    low, high = (int(start.min()), int(stop.max())) if len(start) else (0, 0)
+    total = np.append(0, np.cumsum(index.size[low:high]))
+    payload = total[stop - low] - total[start - low]
     syncs = np.searchsorted(index.sync, stop) - np.searchsorted(index.sync, start)
-    # descents[i] counts those within the samples [0, i)
-    descents = np.append([0, 0], np.cumsum(index.pts_s[1:] < index.pts_s[:-1]))
-    reordered = descents[stop] > descents[np.minimum(start + 1, len(index))]
+    # descents[i] counts those within the first i samples from the lowest start
+    pts = index.pts_s[low:high]
+    descents = np.append([0, 0], np.cumsum(pts[1:] < pts[:-1]))
+    reordered = descents[stop - low] > descents[np.minimum(start - low + 1, len(pts))]
     plain = ROW + np.where(syncs < count, TABLE + 4 * syncs, 0)
     mixed = 2 * ROW * count + 2 * TABLE + 4 * syncs + FREE
     table = 4 * count + np.where(reordered, mixed, plain)
@@ -204,14 +206,12 @@ def _header(
 ) -> bytes:
     """Give everything before the samples: ``ftyp``, ``moov`` and the header of ``mdat``."""
     mdat = _mdat_header(payload)
-
-    def moov(place: int) -> bytes:
-        stsc = make_full_box("stsc", _words([1, 1, num_samples, 1]))
-        stco = make_full_box("stco", _words([1, place]))
-        return _moov(movie, num_samples, timescale, [*tables, stsc, stco])
-
-    size = len(moov(0))  # the same with any place in it
-    return movie.ftyp + moov(len(movie.ftyp) + size + len(mdat)) + mdat
+    stsc = make_full_box("stsc", _words([1, 1, num_samples, 1]))
+    stco = make_full_box("stco", _words([1, 0]))
+    moov = _moov(movie, num_samples, timescale, [*tables, stsc, stco])
+    # The place of the first sample is the last word of the last box.
+    place = len(movie.ftyp) + len(moov) + len(mdat)
+    return movie.ftyp + moov[:-4] + place.to_bytes(4) + mdat
 
 
 def _moov(movie: Movie, count: int, timescale: int, boxes: list[bytes]) -> bytes:

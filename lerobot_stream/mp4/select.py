@@ -137,6 +137,8 @@ def _maxima(
     """Give the largest value of each non-empty stretch ``[start, stop)``."""
     if not len(start):
         return np.empty(0, dtype=np.int64)
-    bounds = np.stack([start, stop], axis=1).reshape(-1)
-    padded = np.append(values, np.iinfo(np.int64).min)  # reduceat refuses a stop at the end
+    low, high = int(start.min()), int(stop.max())
+    bounds = np.stack([start, stop], axis=1).reshape(-1) - low
+    # reduceat refuses a stop at the end
+    padded = np.append(values[low:high], np.iinfo(np.int64).min)
     return np.maximum.reduceat(padded, bounds)[::2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,7 +37,7 @@ class MiniDecoder:
         self._mini = mini
         self._rank = rank
         self._place = place
-        self._key_ranks = np.flatnonzero(mini.key_frame)
+        self._key_ranks: list[int] = np.flatnonzero(mini.key_frame).tolist()
         self._last = -1
         self.decoded = 0
         """Pictures decoded so far, those before the wanted ones included."""
@@ -66,12 +67,13 @@ class MiniDecoder:
         metadata = self._decoder.metadata
         frame_bytes = max(1, 3 * (metadata.width or 1) * (metadata.height or 1))
         step = max(1, _CALL_BYTES // frame_bytes)
+        rank = self._rank[numbers]
         for start in range(0, len(numbers), step):
             stop = min(start + step, len(numbers))
-            yield start, stop, self._call(numbers[start:stop])
+            yield start, stop, self._call(numbers[start:stop], rank[start:stop])
+        self._count(rank.tolist())
 
-    def _call(self, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
-        rank = self._rank[numbers]
+    def _call(self, numbers: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.uint8]:
         first, last = int(rank[0]), int(rank[-1])
         try:
             if last - first == len(rank) - 1:
@@ -83,29 +85,35 @@ class MiniDecoder:
                 f"frames {numbers[0]} to {numbers[-1]} cannot be decoded ({_first_line(error)})"
             ) from error
         wanted = self._mini.pts[rank]
-        got = np.rint(batch.pts_seconds.numpy() * self._mini.timescale).astype(np.int64)
-        if len(got) != len(wanted) or not np.array_equal(got, wanted):
-            bad = int(np.argmax(got != wanted)) if len(got) == len(wanted) else len(got)
-            frame = int(numbers[min(bad, len(numbers) - 1)])
-            sample = int(self._mini.samples[self._rank[frame]])
-            found = f"tick {got[bad]}" if bad < len(got) else "nothing"
-            raise self._error(
-                f"frame {frame} (sample {sample}) decoded as another picture: wanted tick "
-                f"{wanted[min(bad, len(wanted) - 1)]}, got {found}"
-            )
-        self._count(rank)
+        got = batch.pts_seconds.numpy() * self._mini.timescale
+        if len(got) != len(wanted) or not np.abs(got - wanted).max() < 0.5:
+            raise self._other_picture(numbers, wanted, np.rint(got).astype(np.int64))
         pictures: NDArray[np.uint8] = batch.data.numpy()
         return pictures
 
-    def _count(self, rank: NDArray[np.int64]) -> None:
+    def _count(self, ranks: list[int]) -> None:
         """Count as the decoder works: onwards by one or within a GOP, else from a GOP's start."""
-        before = np.append(self._last, rank[:-1])
-        key = np.searchsorted(self._key_ranks, rank, side="right") - 1
-        same_gop = np.searchsorted(self._key_ranks, before, side="right") - 1 == key
-        onwards = (rank == before + 1) | (same_gop & (rank > before))
-        start = self._key_ranks[np.maximum(key, 0)] - 1
-        self.decoded += int(np.maximum(rank - np.where(onwards, before, start), 1).sum())
-        self._last = int(rank[-1])
+        last = self._last
+        for rank in ranks:
+            before = last
+            if rank != last + 1:
+                key_rank = self._key_ranks[max(0, bisect_right(self._key_ranks, rank) - 1)]
+                before = last if key_rank <= last < rank else min(key_rank, rank) - 1
+            self.decoded += rank - before
+            last = rank
+        self._last = last
+
+    def _other_picture(
+        self, numbers: NDArray[np.int64], wanted: NDArray[np.int64], got: NDArray[np.int64]
+    ) -> DecodeError:
+        bad = int(np.argmax(got != wanted)) if len(got) == len(wanted) else len(got)
+        frame = int(numbers[min(bad, len(numbers) - 1)])
+        sample = int(self._mini.samples[self._rank[frame]])
+        found = f"tick {got[bad]}" if bad < len(got) else "nothing"
+        return self._error(
+            f"frame {frame} (sample {sample}) decoded as another picture: wanted tick "
+            f"{wanted[min(bad, len(wanted) - 1)]}, got {found}"
+        )
 
     def _error(self, message: str) -> DecodeError:
         return DecodeError(

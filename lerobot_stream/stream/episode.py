@@ -83,8 +83,10 @@ class EpisodeReader:
 
     def visit_bytes(self, number: int, start: int, stop: int) -> int:
         """Bytes of the mini-MP4s of frames ``[start, stop)`` of an episode, known beforehand."""
+        if start == 0 and stop == int(self._opened.meta.episodes.length[number]):
+            return int(self._opened.spans.mini_bytes[number].sum())
         total = 0
-        for camera in range(len(self._opened.spans.video_keys)):
+        for camera in range(self.num_cameras):
             index, first, last = self._samples(number, camera, start, stop)
             total += mini_mp4_size(index, first, last)
         return total

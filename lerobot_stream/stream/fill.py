@@ -72,33 +72,33 @@ def fill_pictures(
     """
     held = held or {}
     cells = _cells(job, window)
-    kept: dict[int, NDArray[np.uint8]] = {}
-
-    def write(number: int, picture: NDArray[np.uint8]) -> None:
-        for into in cells[number]:
-            if into.shape != picture.shape:
-                raise _other_shape(job, picture.shape, into.shape)
-            into[...] = picture
-
+    kept = {number: held[number] for number in held if number >= keep_from}
     for number in cells.keys() & held.keys():
-        write(number, held[number])
-    wanted = np.array(sorted(cells.keys() - held.keys()), dtype=np.int64)
+        _write(held[number], cells[number])
+    numbers = sorted(cells.keys() - held.keys())
     if job.key in job.data.rows.images:
-        for number in wanted.tolist():
-            write(number, _stored_picture(job, number))
-        return Filled(None, kept, len(wanted), len(wanted))
+        for number in numbers:
+            picture = _stored_picture(job, number)
+            _check_shape(job, picture.shape)
+            _write(picture, cells[number])
+        return Filled(None, kept, len(numbers), len(numbers))
+    if not numbers:
+        return Filled(decoder, kept, 0, 0)
     camera = job.data.cameras[job.key]
-    if decoder is None and len(wanted):
-        decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
-    before = decoder.decoded if decoder else 0
-    for start, stop, pictures in decoder.frames(wanted) if decoder else ():
-        for number, picture in zip(wanted[start:stop].tolist(), pictures, strict=True):
-            write(number, picture)
+    decoder = decoder or MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
+    before = decoder.decoded
+    for start, stop, pictures in decoder.frames(np.array(numbers)):
+        _check_shape(job, pictures.shape[1:])
+        for number, picture in zip(numbers[start:stop], pictures, strict=True):
+            _write(picture, cells[number])
             if number >= keep_from:
                 kept[number] = picture.copy()
-    kept |= {number: held[number] for number in held if number >= keep_from}
-    decoded = decoder.decoded - before if decoder else 0
-    return Filled(decoder, kept, len(wanted), decoded)
+    return Filled(decoder, kept, len(numbers), decoder.decoded - before)
+
+
+def _write(picture: NDArray[np.uint8], cells: list[NDArray[np.uint8]]) -> None:
+    for cell in cells:
+        cell[...] = picture
 
 
 def first_needed_later(job: Job, window: Window | None) -> int:
@@ -114,9 +114,9 @@ def _cells(job: Job, window: Window | None) -> dict[int, list[NDArray[np.uint8]]
     shown = frames if window is None else window.numbers(job.frames, job.data.length)
     cells: dict[int, list[NDArray[np.uint8]]] = {}
     for (batch, row), numbers in zip(job.rows, shown.tolist(), strict=True):
-        steps = batch.pictures(job.key)[row]
+        pictures = batch.pictures(job.key)
         for step, number in enumerate(numbers):
-            cells.setdefault(number, []).append(steps[step])
+            cells.setdefault(number, []).append(pictures[row, step])
     return cells
 
 
@@ -125,8 +125,11 @@ def _stored_picture(job: Job, number: int) -> NDArray[np.uint8]:
     return decode_image(job.data.rows.images[job.key][number], place=place)
 
 
-def _other_shape(job: Job, found: tuple[int, ...], wanted: tuple[int, ...]) -> DecodeError:
-    return DecodeError(
+def _check_shape(job: Job, found: tuple[int, ...]) -> None:
+    wanted = job.rows[0][0].pictures(job.key).shape[2:]
+    if found == wanted:
+        return
+    raise DecodeError(
         f"pictures are {found[1]}x{found[0]} with {found[2]} channels, other files of this camera "
         f"have {wanted[1]}x{wanted[0]} with {wanted[2]}",
         where=f"episode {job.data.episode_index}, {job.key}",

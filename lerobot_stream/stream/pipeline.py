@@ -195,9 +195,8 @@ class Pipeline:
         data = self._fetched(task.visit)
         self._columns.put(task.positions, task.frames, data)
         numbers, rows = np.divmod(task.positions, self._batch_size)
-        batches = {number: self._batch(number) for number in set(numbers.tolist())}
         filled = [
-            (batches[number], row)
+            (self._batch(number), row)
             for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
         ]
         with self._changed:
@@ -243,9 +242,8 @@ class Pipeline:
         return done
 
     def _batch(self, number: int) -> OpenBatch:
-        with self._changed:
-            batch = self._open.get(number)
-        if batch is None:  # only this thread opens batches
+        batch = self._open.get(number)  # only this thread opens batches
+        if batch is None:
             rows = self._batch_size
             if self._num_items is not None:
                 rows = min(rows, self._num_items - number * self._batch_size)

@@ -53,6 +53,8 @@ class Schedule:
         self._visit_bytes = visit_bytes
         self._orders: dict[int, Order] = {}
         self._lock = threading.Lock()
+        self._visits: dict[tuple[int, int], Visit] = {}
+        self._visits_lock = threading.Lock()
         self._config = config = layers.whole.config
         self._block_items = look_ahead(
             num_items=layers.whole.num_items,
@@ -83,7 +85,11 @@ class Schedule:
             return 2 * self._block_items
         begun = [epoch for epoch in self._layers.unfinished if epoch > self._epoch]
         epochs = {self._epoch, *begun, max(self._epoch, self._layers.next_epoch)}
-        return max(self._order(epoch).spread for epoch in epochs) + self._batch_size
+        spread = max(self._order(epoch).spread for epoch in epochs)
+        # The spread is three quarters of the rows there is memory for, and the batches at both
+        # ends are whole. Half of what is left lets decoding go on while a batch lacks one run.
+        spare = max(0, min(spread // 6, spread // 3 - 2 * self._batch_size))
+        return spread + spare + self._batch_size
 
     def visits(self) -> Iterator[Visit]:
         """Visits in the order in which :meth:`tasks` first needs them."""
@@ -136,6 +142,14 @@ class Schedule:
             return self._orders[epoch]
 
     def _visit(self, epoch: int, order: Order, number: int) -> Visit:
+        """Make a visit for whichever iterator comes to it first; the other one takes it over."""
+        with self._visits_lock:
+            visit = self._visits.pop((epoch, number), None)
+            if visit is None:
+                visit = self._visits[epoch, number] = self._new_visit(epoch, order, number)
+        return visit
+
+    def _new_visit(self, epoch: int, order: Order, number: int) -> Visit:
         share = self._layers.share(epoch)
         position = int(order.visit_episode[number])
         length = int(share.episodes.lengths[position])

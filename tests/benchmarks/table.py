@@ -82,12 +82,12 @@ def run_table(profiles: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def network_table(figures: Mapping[str, Mapping[str, float]]) -> str:
-    """An epoch from a slow Hub beside one from a folder."""
+    """A run from a slow Hub beside the same run from a folder."""
     rows = [
         [
             "from a Hub with 60 ms and 50 MB/s a connection",
             "first batch (folder)",
-            "rest of the epoch (folder)",
+            "the batches after it (folder)",
             "ratio",
             "waiting for the network",
             "fetched / needed for pictures",

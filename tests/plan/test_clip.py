@@ -59,7 +59,8 @@ def test_a_run_is_of_one_visit_and_its_frames_rise(share: Share) -> None:
     assert np.all(np.diff(run) >= 0)
     assert np.all(np.diff(visit)[same] == 0)
     assert np.all(np.diff(frame)[same] > 0)
-    assert np.bincount(run).max() <= 1.5 * share.config.run_frames
+    most = 3 if is_free(share) else 2  # an entry may be half a run further on
+    assert np.bincount(run).max() <= most * share.config.run_frames
 
 
 @given(shares(["clip"]))
@@ -159,6 +160,15 @@ def test_lanes_obey_the_byte_budget() -> None:
     _, first = np.unique(visits, return_index=True)
     last = len(visits) - 1 - np.unique(visits[::-1], return_index=True)[1]
     assert most_open(first, last) == 6
+
+
+@pytest.mark.parametrize(
+    ("gop", "rows", "longest"), [(250, 2047, 16), (250, 2048, 32), (2, 2047, 16), (2, 2048, 32)]
+)
+def test_runs_are_longer_where_many_of_them_fit(gop: int, rows: int, longest: int) -> None:
+    order = clip([300] * 40, replace(CLIP, decoded_bytes=rows), gop=gop)
+    assert order.run_start is not None
+    assert np.diff(order.run_start).max() == longest
 
 
 @pytest.mark.parametrize("gop", [2, 250])

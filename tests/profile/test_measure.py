@@ -83,9 +83,9 @@ def test_the_limit_decodes_each_episode_front_to_back(
     calls: list[tuple[int, int]] = []
     call = MiniDecoder._call
 
-    def watched(decoder: MiniDecoder, numbers: Any) -> Any:
+    def watched(decoder: MiniDecoder, numbers: Any, rank: Any) -> Any:
         calls.append((int(numbers[0]), len(numbers)))
-        return call(decoder, numbers)
+        return call(decoder, numbers, rank)
 
     monkeypatch.setattr(MiniDecoder, "_call", watched)
     frames = sum(LENGTHS)

@@ -186,6 +186,8 @@ def _refuse_nulls(array: pa.Array) -> None:
 
 def _cast(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Convert to a copy; whole numbers and truth values must survive unchanged."""
+    if values.dtype == dtype:
+        return values.copy()
     if values.dtype.kind not in "biuf":
         raise FormatError(f"wanted {dtype}, found {values.dtype}")
     with np.errstate(invalid="ignore", over="ignore"):

@@ -42,8 +42,9 @@ def plan_clip(share: Share, *seeds: int) -> Order:
         weights = _Items.of(share, visits, runs).count
     else:
         visits = whole_visits(share, num_lanes=capacity.lanes, rng=rng)
-        runs = free_runs(share, entries, run_frames=run_frames) or free
-        runs = _shuffled_runs(visits, runs, rng)
+        if run_frames != share.config.run_frames:
+            free = free_runs(share, entries, run_frames=run_frames) or free
+        runs = _shuffled_runs(visits, free, rng)
         weights = _first_visits_shortened(visits, runs, _Items.of(share, visits, runs).count, rng)
     runs = runs.take(_by_key(visits.lane[runs.visit], weights, rng))
     items = _Items.of(share, visits, runs)

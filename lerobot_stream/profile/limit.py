@@ -104,7 +104,8 @@ def _decode(data: EpisodeData, key: str) -> Iterator[int]:
     if key in data.cameras:
         camera = data.cameras[key]
         decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
-        for start, stop, _ in decoder.frames(np.arange(data.length)):
+        for start, stop, pictures in decoder.frames(np.arange(data.length)):
+            del pictures  # so that the next call's may take their memory
             yield stop - start
         return
     for start in range(0, data.length, _IMAGES_AT_ONCE):

@@ -82,8 +82,9 @@ class EpisodeByteCache:
             if visit.key not in self._entries and self._error is not None:
                 raise self._error
             entry = self._entries[visit.key]
-            self._unasked.discard(visit.key)
-            self._changed.notify_all()
+            if visit.key in self._unasked:
+                self._unasked.remove(visit.key)
+                self._changed.notify_all()
         return entry.data.result()
 
     def release(self, visit: Visit) -> None:

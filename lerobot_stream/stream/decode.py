@@ -13,7 +13,7 @@ from lerobot_stream.errors import DecodeError
 from lerobot_stream.mp4.mux import MiniMp4
 from lerobot_stream.stream.codec_library import load_video_decoder
 
-_CALL_BYTES = 8 << 20
+_CALL_BYTES = 6 << 20
 """Most bytes of pictures in one decoder call: what is written to batches is still in the cache."""
 
 
@@ -66,7 +66,9 @@ class MiniDecoder:
         """
         metadata = self._decoder.metadata
         frame_bytes = max(1, 3 * (metadata.width or 1) * (metadata.height or 1))
-        step = max(1, _CALL_BYTES // frame_bytes)
+        # Calls of one size leave memory that the next one fits into.
+        calls = max(1, -(-len(numbers) // max(1, _CALL_BYTES // frame_bytes)))
+        step = max(1, -(-len(numbers) // calls))
         rank = self._rank[numbers]
         for start in range(0, len(numbers), step):
             stop = min(start + step, len(numbers))

@@ -39,7 +39,7 @@ class CameraData:
     """Episode, camera and file, for messages."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class EpisodeData:
     """All that items of one episode are made of."""
 

@@ -16,6 +16,9 @@ from lerobot_stream.stream.images import decode_image
 from lerobot_stream.stream.visit import Visit
 from lerobot_stream.stream.window import Window
 
+_Cell = tuple[NDArray[np.uint8], tuple[int, int]]
+"""Pictures of a batch, ``(B, T, H, W, C)``, and the row and step of one of them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
@@ -93,12 +96,13 @@ def fill_pictures(
             _write(picture, cells[number])
             if number >= keep_from:
                 kept[number] = picture.copy()
+        del picture, pictures  # so that the next call's may take their memory
     return Filled(decoder, kept, len(numbers), decoder.decoded - before)
 
 
-def _write(picture: NDArray[np.uint8], cells: list[NDArray[np.uint8]]) -> None:
-    for cell in cells:
-        cell[...] = picture
+def _write(picture: NDArray[np.uint8], cells: list[_Cell]) -> None:
+    for pictures, place in cells:
+        pictures[place] = picture
 
 
 def first_needed_later(job: Job, window: Window | None) -> int:
@@ -108,15 +112,15 @@ def first_needed_later(job: Job, window: Window | None) -> int:
     return int(job.frames.max()) + 1 + min(0, int(window.offset.min()))
 
 
-def _cells(job: Job, window: Window | None) -> dict[int, list[NDArray[np.uint8]]]:
-    """Where each frame is written: ``(H, W, C)`` of every item and step that shows it."""
+def _cells(job: Job, window: Window | None) -> dict[int, list[_Cell]]:
+    """Where each frame is written: every item and step that shows it."""
     frames = job.frames[:, None]
     shown = frames if window is None else window.numbers(job.frames, job.data.length)
-    cells: dict[int, list[NDArray[np.uint8]]] = {}
+    cells: dict[int, list[_Cell]] = {}
     for (batch, row), numbers in zip(job.rows, shown.tolist(), strict=True):
         pictures = batch.pictures(job.key)
         for step, number in enumerate(numbers):
-            cells.setdefault(number, []).append(pictures[row, step])
+            cells.setdefault(number, []).append((pictures, (row, step)))
     return cells
 
 

@@ -61,6 +61,8 @@ class DecodePool:
         self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
         self._ready: list[tuple[int, tuple[tuple[int, int], str], _Lane]] = []
         self._submitted = 0
+        self._running = 0
+        self._closed = False
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="decode")
         self.threads = threads
@@ -90,19 +92,34 @@ class DecodePool:
 
     def close(self) -> None:
         """Wait for the jobs that run, drop the others, and close every decoder."""
+        with self._lock:
+            self._closed = True
+            self._ready.clear()
         self._threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
-            self._ready.clear()
             self._lanes.clear()
             self._idle.clear()
 
     def _make_ready(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+        if self._closed:
+            return
         heapq.heappush(self._ready, (lane.waiting[0][0], lane_key, lane))
-        self._threads.submit(self._run_first)
+        if self._running < self.threads:
+            self._running += 1
+            self._threads.submit(self._run_ready)
 
-    def _run_first(self) -> None:
+    def _run_ready(self) -> None:
+        """Run jobs as long as any can: handing each to a thread would take another wake-up."""
+        while True:
+            with self._lock:
+                if not self._ready:
+                    self._running -= 1
+                    return
+                _, lane_key, lane = heapq.heappop(self._ready)
+            self._run_first(lane_key, lane)
+
+    def _run_first(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
         with self._lock:
-            _, lane_key, lane = heapq.heappop(self._ready)
             _, job, done = lane.waiting.popleft()
             decoder = self._idle.pop(lane_key, None)
         error: BaseException | None = None

@@ -90,7 +90,9 @@ class Pipeline:
         self._ended = False
         self._running = 0
         self._closed = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
+        self._room = threading.Condition(self._lock)
         self.waited = WaitClock(decoders.threads)
         """What batches were waited for."""
         self._walker = threading.Thread(target=self._walk, name="plan", daemon=True)
@@ -103,9 +105,9 @@ class Pipeline:
         """
         self._walker.start()
         while self._num_items is None or self._delivered * self._batch_size < self._num_items:
-            with self._changed:
+            with self._lock:
                 self.waited.ask()
-                self._changed.wait_for(self._next_is_settled)
+                self._settled.wait_for(self._next_is_settled)
                 batch = self._open.get(self._delivered)
                 if batch is None or batch.missing:
                     if self._error is not None:
@@ -115,12 +117,12 @@ class Pipeline:
                     raise RuntimeError("the plan ended before its last item")
                 del self._open[self._delivered]
                 self._delivered += 1
-                self._changed.notify_all()
                 self.waited.finish()
             start = (self._delivered - 1) * self._batch_size
             columns = self._columns.take(start, start + batch.rows)
             finished = batch.finish(columns, as_uint8=self._as_uint8)
-            with self._changed:
+            with self._lock:
+                self._room.notify()
                 self.waited.hand_out()
             yield finished
 
@@ -133,15 +135,16 @@ class Pipeline:
     @property
     def open_bytes(self) -> int:
         """Bytes of the pictures of batches that are not handed out yet."""
-        with self._changed:
+        with self._lock:
             rows = sum(batch.rows for batch in self._open.values())
         return rows * self._layout.picture_bytes
 
     def close(self) -> None:
         """Stop every thread and give back what is held."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            self._settled.notify()
+            self._room.notify()
         self._cache.close()
         if self._walker.ident is not None:
             self._walker.join()
@@ -161,9 +164,9 @@ class Pipeline:
                 if not self._wait_for_room(task):
                     return
                 self._start(task)
-            with self._changed:
+            with self._lock:
                 self._ended = True
-                self._changed.notify_all()
+                self._settled.notify()
         except BaseException as error:  # noqa: BLE001 - handed to the thread that consumes
             self._fail(error)
 
@@ -180,8 +183,8 @@ class Pipeline:
             stopped = self._closed or self._error is not None
             return few or needed_next or stuck or stopped
 
-        with self._changed:
-            self._changed.wait_for(settled)
+        with self._lock:
+            self._room.wait_for(settled)
             return not self._closed and self._error is None
 
     def _num_ready(self) -> int:
@@ -194,12 +197,13 @@ class Pipeline:
     def _start(self, task: Task) -> None:
         data = self._fetched(task.visit)
         self._columns.put(task.positions, task.frames, data)
-        numbers, rows = np.divmod(task.positions, self._batch_size)
-        filled = [
-            (self._batch(number), row)
-            for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
-        ]
-        with self._changed:
+        places = np.divmod(task.positions, self._batch_size)
+        numbers, rows = (place.tolist() for place in places)
+        for number in set(numbers):
+            if number not in self._open:  # only this thread opens batches
+                self._open_batch(number)
+        filled = [(self._open[number], row) for number, row in zip(numbers, rows, strict=True)]
+        with self._lock:
             self._running += len(self._layout.cameras)
             self.waited.run(self._running)
         remaining = _Countdown(len(self._layout.cameras), self._finished(task))
@@ -211,10 +215,10 @@ class Pipeline:
             self._decoders.submit(job, done=self._job_done(job, remaining))
 
     def _fetched(self, visit: Visit) -> EpisodeData:
-        with self._changed:
+        with self._lock:
             self.waited.fetch(True)
         data = self._cache.get(visit)
-        with self._changed:
+        with self._lock:
             self.waited.fetch(False)
         return data
 
@@ -233,40 +237,37 @@ class Pipeline:
             else:
                 self._filled(job.rows)
                 remaining.count_down()
-            with self._changed:
+            with self._lock:
                 self._running -= 1
                 self.waited.run(self._running)
                 if not self._running:
-                    self._changed.notify_all()
+                    self._settled.notify()
+                    self._room.notify()
 
         return done
 
-    def _batch(self, number: int) -> OpenBatch:
-        batch = self._open.get(number)  # only this thread opens batches
-        if batch is None:
-            rows = self._batch_size
-            if self._num_items is not None:
-                rows = min(rows, self._num_items - number * self._batch_size)
-            batch = OpenBatch(self._layout, rows, self._memory)
-            with self._changed:
-                self._open[number] = batch
-        return batch
+    def _open_batch(self, number: int) -> None:
+        rows = self._batch_size
+        if self._num_items is not None:
+            rows = min(rows, self._num_items - number * self._batch_size)
+        batch = OpenBatch(self._layout, rows, self._memory)
+        with self._lock:
+            self._open[number] = batch
 
     def _filled(self, rows: Sequence[tuple[OpenBatch, int]]) -> None:
-        """Count rows as written. Wakes others only for a whole batch: most calls change nothing."""
-        with self._changed:
-            whole = False
+        """Count rows as written."""
+        with self._lock:
             for batch, _ in rows:
                 batch.missing -= 1
-                whole |= not batch.missing
-            if whole:
-                self._changed.notify_all()
+            if self._next_is_settled():
+                self._settled.notify()
 
     def _fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             if self._error is None and not self._closed:
                 self._error = error
-            self._changed.notify_all()
+            self._settled.notify()
+            self._room.notify()
 
 
 class _Countdown:

@@ -110,16 +110,16 @@ class DecodePool:
 
     def _run_ready(self) -> None:
         """Run jobs as long as any can: handing each to a thread would take another wake-up."""
-        while True:
-            with self._lock:
-                if not self._ready:
-                    self._running -= 1
-                    return
-                _, lane_key, lane = heapq.heappop(self._ready)
-            self._run_first(lane_key, lane)
+        while self._run_first():
+            pass
 
-    def _run_first(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+    def _run_first(self) -> bool:
+        """Run the first job that can; False when there is none."""
         with self._lock:
+            if not self._ready:
+                self._running -= 1
+                return False
+            _, lane_key, lane = heapq.heappop(self._ready)
             _, job, done = lane.waiting.popleft()
             decoder = self._idle.pop(lane_key, None)
         error: BaseException | None = None
@@ -136,6 +136,7 @@ class DecodePool:
             if lane.running:
                 self._make_ready(lane_key, lane)
         done(error)
+        return True
 
     def _decode(self, job: Job, lane: _Lane, decoder: MiniDecoder | None) -> MiniDecoder | None:
         window = self._windows.get(job.key)

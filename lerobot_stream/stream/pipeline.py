@@ -255,7 +255,7 @@ class Pipeline:
             self._open[number] = batch
 
     def _filled(self, rows: Sequence[tuple[OpenBatch, int]]) -> None:
-        """Count rows as written."""
+        """Count rows as written. Wakes the consumer only for the batch that it waits for."""
         with self._lock:
             for batch, _ in rows:
                 batch.missing -= 1

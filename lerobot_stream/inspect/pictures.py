@@ -114,8 +114,7 @@ class Pictures:
             mini = build_mini_mp4(index, first, last, payload, span.start)
             rank = frame_ranks(mini, presentation.order[wanted[members]])
             decoder = MiniDecoder(mini, rank=rank, place=f"{place}, {path}")
-            for _, _, part in decoder.frames(np.arange(len(members))):
-                pictures += [picture.copy() for picture in part]
+            pictures += map(decoder.frame, range(len(members)))
         return pictures
 
     def _from_rows(

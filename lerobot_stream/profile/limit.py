@@ -17,8 +17,6 @@ from lerobot_stream.stream.images import decode_image
 from lerobot_stream.stream.opened import OpenedDataset
 from lerobot_stream.stream.visit import Visit
 
-_IMAGES_AT_ONCE = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
@@ -74,9 +72,9 @@ class SequentialLimit:
             while True:
                 with self._lock:
                     data, key = next(self._turn)
-                for pictures in _decode(data, key):
+                for _ in _decode(data, key):
                     with self._lock:
-                        done += pictures
+                        done += 1
                         if done >= frames:
                             return
 
@@ -99,17 +97,15 @@ def _fetch(opened: OpenedDataset, frames: int) -> list[EpisodeData]:
     ]
 
 
-def _decode(data: EpisodeData, key: str) -> Iterator[int]:
-    """Numbers of pictures, as they are decoded."""
+def _decode(data: EpisodeData, key: str) -> Iterator[None]:
+    """Decode a camera's pictures, one a step, and drop them."""
     if key in data.cameras:
         camera = data.cameras[key]
         decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
-        for start, stop, pictures in decoder.frames(np.arange(data.length)):
-            del pictures  # so that the next call's may take their memory
-            yield stop - start
+        for number in range(data.length):
+            decoder.frame(number)
+            yield
         return
-    for start in range(0, data.length, _IMAGES_AT_ONCE):
-        encoded = data.rows.images[key][start : start + _IMAGES_AT_ONCE]
-        for number, image in enumerate(encoded, start):
-            decode_image(image, place=f"episode {data.episode_index}, {key}, frame {number}")
-        yield len(encoded)
+    for number, image in enumerate(data.rows.images[key]):
+        decode_image(image, place=f"episode {data.episode_index}, {key}, frame {number}")
+        yield

@@ -77,30 +77,30 @@ def fill_pictures(
     cells = _cells(job, window)
     kept = {number: held[number] for number in held if number >= keep_from}
     for number in cells.keys() & held.keys():
-        _write(held[number], cells[number])
+        _show(job, held[number], cells[number])
     numbers = sorted(cells.keys() - held.keys())
     if job.key in job.data.rows.images:
         for number in numbers:
-            picture = _stored_picture(job, number)
-            _check_shape(job, picture.shape)
-            _write(picture, cells[number])
+            _show(job, _stored_picture(job, number), cells[number])
         return Filled(None, kept, len(numbers), len(numbers))
     if not numbers:
         return Filled(decoder, kept, 0, 0)
     camera = job.data.cameras[job.key]
     decoder = decoder or MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
     before = decoder.decoded
-    for start, stop, pictures in decoder.frames(np.array(numbers)):
-        _check_shape(job, pictures.shape[1:])
-        for number, picture in zip(numbers[start:stop], pictures, strict=True):
-            _write(picture, cells[number])
-            if number >= keep_from:
-                kept[number] = picture.copy()
-        del picture, pictures  # so that the next call's may take their memory
+    for number in numbers:
+        picture = decoder.frame(number)
+        _show(job, picture, cells[number])
+        if number >= keep_from:
+            kept[number] = picture
+        del picture  # so that the next one may take its memory
     return Filled(decoder, kept, len(numbers), decoder.decoded - before)
 
 
-def _write(picture: NDArray[np.uint8], cells: list[_Cell]) -> None:
+def _show(job: Job, picture: NDArray[np.uint8], cells: list[_Cell]) -> None:
+    wanted = cells[0][0].shape[2:]
+    if picture.shape != wanted:
+        raise _other_shape(job, wanted, picture.shape)
     for pictures, place in cells:
         pictures[place] = picture
 
@@ -129,11 +129,8 @@ def _stored_picture(job: Job, number: int) -> NDArray[np.uint8]:
     return decode_image(job.data.rows.images[job.key][number], place=place)
 
 
-def _check_shape(job: Job, found: tuple[int, ...]) -> None:
-    wanted = job.rows[0][0].pictures(job.key).shape[2:]
-    if found == wanted:
-        return
-    raise DecodeError(
+def _other_shape(job: Job, wanted: tuple[int, ...], found: tuple[int, ...]) -> DecodeError:
+    return DecodeError(
         f"pictures are {found[1]}x{found[0]} with {found[2]} channels, other files of this camera "
         f"have {wanted[1]}x{wanted[0]} with {wanted[2]}",
         where=f"episode {job.data.episode_index}, {job.key}",

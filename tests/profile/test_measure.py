@@ -80,20 +80,19 @@ def test_numbers_that_measure_nothing_are_refused() -> None:
 def test_the_limit_decodes_each_episode_front_to_back(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[tuple[int, int]] = []
-    call = MiniDecoder._call
+    decoded_frames: list[int] = []
+    frame = MiniDecoder.frame
 
-    def watched(decoder: MiniDecoder, numbers: Any, rank: Any) -> Any:
-        calls.append((int(numbers[0]), len(numbers)))
-        return call(decoder, numbers, rank)
+    def watched(decoder: MiniDecoder, number: int) -> Any:
+        decoded_frames.append(number)
+        return frame(decoder, number)
 
-    monkeypatch.setattr(MiniDecoder, "_call", watched)
+    monkeypatch.setattr(MiniDecoder, "frame", watched)
     frames = sum(LENGTHS)
     decoded = SequentialLimit(opened(written), threads=1, frames=frames).run(2 * frames)
     assert decoded.pictures == 2 * frames
     assert decoded.rate > 0
-    assert [count for _, count in calls] == [length for length in LENGTHS for _ in range(2)]
-    assert all(first == 0 for first, _ in calls)
+    assert decoded_frames == [n for length in LENGTHS for _ in range(2) for n in range(length)]
 
 
 def test_images_in_rows_have_a_limit_too(tmp_path: Any) -> None:

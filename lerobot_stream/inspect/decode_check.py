@@ -139,7 +139,7 @@ class _Check:
         origin, length = int(spans.first_frame[cell]), int(self.meta.episodes.length[sample.number])
         rank = frame_ranks(mini, present(index).order[origin : origin + length])
         decoder = MiniDecoder(mini, rank=rank, place=path)
-        return list(map(decoder.frame, sample.frames.tolist()))
+        return [picture for _, picture in decoder.frames(sample.frames.tolist())]
 
 
 def plan_samples(spans: Spans, lengths: NDArray[np.int64], path: str) -> list[_Sample]:

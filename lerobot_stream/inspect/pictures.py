@@ -114,7 +114,7 @@ class Pictures:
             mini = build_mini_mp4(index, first, last, payload, span.start)
             rank = frame_ranks(mini, presentation.order[wanted[members]])
             decoder = MiniDecoder(mini, rank=rank, place=f"{place}, {path}")
-            pictures += map(decoder.frame, range(len(members)))
+            pictures += [picture for _, picture in decoder.frames(range(len(members)))]
         return pictures
 
     def _from_rows(

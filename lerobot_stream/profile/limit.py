@@ -102,8 +102,8 @@ def _decode(data: EpisodeData, key: str) -> Iterator[None]:
     if key in data.cameras:
         camera = data.cameras[key]
         decoder = MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
-        for number in range(data.length):
-            decoder.frame(number)
+        for _, picture in decoder.frames(range(data.length)):
+            del picture
             yield
         return
     for number, image in enumerate(data.rows.images[key]):

@@ -88,12 +88,11 @@ def fill_pictures(
     camera = job.data.cameras[job.key]
     decoder = decoder or MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
     before = decoder.decoded
-    for number in numbers:
-        picture = decoder.frame(number)
+    for number, picture in decoder.frames(numbers):
         _show(job, picture, cells[number])
         if number >= keep_from:
             kept[number] = picture
-        del picture  # so that the next one may take its memory
+        del picture
     return Filled(decoder, kept, len(numbers), decoder.decoded - before)
 
 

@@ -81,13 +81,13 @@ def test_the_limit_decodes_each_episode_front_to_back(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoded_frames: list[int] = []
-    frame = MiniDecoder.frame
+    call = MiniDecoder._call
 
-    def watched(decoder: MiniDecoder, number: int) -> Any:
-        decoded_frames.append(number)
-        return frame(decoder, number)
+    def watched(decoder: MiniDecoder, numbers: Any) -> Any:
+        decoded_frames.extend(numbers)
+        return call(decoder, numbers)
 
-    monkeypatch.setattr(MiniDecoder, "frame", watched)
+    monkeypatch.setattr(MiniDecoder, "_call", watched)
     frames = sum(LENGTHS)
     decoded = SequentialLimit(opened(written), threads=1, frames=frames).run(2 * frames)
     assert decoded.pictures == 2 * frames

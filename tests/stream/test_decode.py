@@ -53,6 +53,6 @@ def test_pictures_before_the_wanted_ones_are_counted(
 ) -> None:
     decoder = next(decoders)
     for numbers in calls:
-        for number in numbers:
-            decoder.frame(number)
+        for _ in decoder.frames(numbers):
+            pass
     assert decoder.decoded == decoded

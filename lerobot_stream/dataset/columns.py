@@ -170,9 +170,9 @@ def _flat(column: pa.ChunkedArray) -> NDArray[Any]:
         if not hasattr(array, "flatten") or pa.types.is_struct(array.type):
             raise FormatError(f"wanted numbers or lists, found {array.type}")
         _refuse_nulls(array)
-        lengths = pc.min_max(pc.list_value_length(array)).as_py()
-        if lengths["min"] != lengths["max"]:
-            raise FormatError(f"lists have {lengths['min']} to {lengths['max']} values")
+        lengths = pc.list_value_length(array).to_numpy(zero_copy_only=False)
+        if len(lengths) and lengths.min() != lengths.max():
+            raise FormatError(f"lists have {lengths.min()} to {lengths.max()} values")
         array = array.flatten()
     _refuse_nulls(array)
     values: NDArray[Any] = array.to_numpy(zero_copy_only=False)

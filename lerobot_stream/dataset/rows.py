@@ -52,8 +52,9 @@ class RowReader:
         self._source = source
         self._info = info
         self._footers = FooterCache(source)
-        features = [*info.column_keys, *info.image_keys]
-        self._columns = tuple(dict.fromkeys([*_PLACES, *features]))
+        self._features = {key: info.features[key] for key in info.column_keys}
+        self._image_keys = info.image_keys
+        self._columns = tuple(dict.fromkeys([*_PLACES, *self._features, *self._image_keys]))
 
     def read(self, episode_index: int, length: int, path: str) -> Rows:
         """Read the rows of an episode.
@@ -79,10 +80,10 @@ class RowReader:
             message = f"wanted frame_index {wrong[0]}, found {frames[wrong[0]]:g}"
             raise DatasetError(message, path=path, where=f"episode {episode_index}")
         columns, images = {}, {}
-        for key in self._info.column_keys:
+        for key, feature in self._features.items():
             with placed(path, key):
-                columns[key] = feature_array(table.column(key), self._info.features[key])
-        for key in self._info.image_keys:
+                columns[key] = feature_array(table.column(key), feature)
+        for key in self._image_keys:
             with placed(path, key):
                 images[key] = picture_bytes(table.column(key))
         return Rows(length, columns, images)

@@ -117,7 +117,7 @@ def build_mini_mp4(
     marked = sync[(sync <= stop - start - settling_samples(index.movie.codec, rank)) | (sync == 0)]
     key_frame = np.zeros(stop - start, dtype=np.bool_)
     key_frame[rank[marked]] = True
-    timescale = _timescale(index)
+    timescale = _timescale(index, start, stop)
     tables = [
         make_box("stsd", index.movie.stsd_body),
         *_time_boxes(cts, dts),
@@ -158,10 +158,10 @@ def _times(rank: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return cts - dts[0], dts - dts[0]
 
 
-def _timescale(index: Mp4Index) -> int:
-    """Give the ticks a second at which the mean frame of the whole file lasts as it should."""
-    seconds = int(index.duration.sum()) / index.movie.timescale
-    rate = len(index) / seconds if seconds > 0 else 30.0
+def _timescale(index: Mp4Index, start: int, stop: int) -> int:
+    """Give the ticks a second at which the mean frame of the run lasts as it should."""
+    seconds = int(index.duration[start:stop].sum()) / index.movie.timescale
+    rate = (stop - start) / seconds if seconds > 0 else 30.0
     return int(min(max(round(rate * FRAME_TICKS), 1), MAX_TIMESCALE))
 
 

@@ -30,6 +30,7 @@ class OpenColumns:
         ]
         self._record = np.dtype([("", *layout.columns[key]) for key in plain])
         self._field = dict(zip(plain, self._record.names or (), strict=True))
+        self._apart = tuple(layout.columns.keys() - self._field.keys())
         self._packed = weakref.WeakKeyDictionary[EpisodeData, NDArray[np.void]]()
         self._taken = 0
         self._lock = threading.Lock()
@@ -52,7 +53,7 @@ class OpenColumns:
             self._reach(int(positions.max()) + 1)
             rows = positions % self._rows
             self._records[rows] = self._pack(data)[frames]
-            for key in self._layout.columns.keys() - self._field.keys():
+            for key in self._apart:
                 self._ring[key][rows] = columns[key][shown.get(key, frames)]
             for key, window in windows.items():
                 self._ring[f"{key}_is_pad"][rows] = window.is_pad(frames, data.length)

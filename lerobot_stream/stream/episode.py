@@ -24,6 +24,9 @@ from lerobot_stream.stream.visit import Visit
 _KEPT_TABLES = 64
 """Files whose sample tables stay in memory."""
 
+Payload = tuple[int, memoryview]
+"""Bytes of a file that hold a camera's samples, and where in the file they begin."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -101,7 +104,7 @@ class EpisodeReader:
         payloads = {}
         for camera, (path, span) in enumerate(self.camera_spans(visit)):
             with reading(*self.name(visit, camera)):
-                payloads[camera] = memoryview(self.read_bytes(path, span))
+                payloads[camera] = span.start, memoryview(self.read_bytes(path, span))
         return self.assemble(visit, rows, payloads)
 
     @property
@@ -142,23 +145,21 @@ class EpisodeReader:
             self._check_tasks(rows)
         return rows
 
-    def assemble(self, visit: Visit, rows: Rows, payloads: Mapping[int, memoryview]) -> EpisodeData:
-        """Make a visit's data from its rows and, for each camera, the bytes of its span."""
+    def assemble(self, visit: Visit, rows: Rows, payloads: Mapping[int, Payload]) -> EpisodeData:
+        """Make a visit's data from its rows and each camera's bytes."""
         cameras = {}
-        for camera, (_, span) in enumerate(self.camera_spans(visit)):
+        for camera, key in enumerate(self._opened.spans.video_keys):
             with reading(*self.name(visit, camera)):
-                key = self._opened.spans.video_keys[camera]
-                cameras[key] = self._camera(visit, camera, span, payloads[camera], rows)
+                cameras[key] = self._camera(visit, camera, payloads[camera], rows)
         episode = int(self._opened.meta.episodes.episode_index[visit.episode])
         return EpisodeData(episode, len(rows), rows, cameras)
 
-    def _camera(
-        self, visit: Visit, camera: int, span: Span, payload: memoryview, rows: Rows
-    ) -> CameraData:
+    def _camera(self, visit: Visit, camera: int, payload: Payload, rows: Rows) -> CameraData:
         spans, number = self._opened.spans, visit.episode
         path = spans.paths[int(spans.file[number, camera])]
         index, first, last = self._samples(number, camera, visit.start, visit.stop)
-        mini = build_mini_mp4(index, first, last, payload, payload_offset=span.start)
+        offset, data = payload
+        mini = build_mini_mp4(index, first, last, data, payload_offset=offset)
         origin = int(spans.first_frame[number, camera])
         samples = self._tables(path)[1].order[origin : origin + len(rows)]
         rank = np.full(len(rows), -1, dtype=np.int64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lerobot_stream.dataset.rows import Rows
 from lerobot_stream.source.ranges import MAX_GAP_BYTES, MAX_REQUEST_BYTES, MAX_WASTE
 from lerobot_stream.span import Request, Span, coalesce
-from lerobot_stream.stream.episode import EpisodeData, EpisodeReader, reading
+from lerobot_stream.stream.episode import EpisodeData, EpisodeReader, Payload, reading
 from lerobot_stream.stream.visit import Visit
 
 
@@ -83,7 +83,7 @@ class _Arrival:
         self.future: Future[EpisodeData] = Future()
         self._reader = reader
         self._rows: Rows | None = None
-        self._payloads: dict[int, memoryview] = {}
+        self._payloads: dict[int, Payload] = {}
         self._lock = threading.Lock()
 
     def read_rows(self) -> None:
@@ -95,7 +95,7 @@ class _Arrival:
             return
         self._assemble_if_whole()
 
-    def add(self, camera: int, payload: memoryview) -> None:
+    def add(self, camera: int, payload: Payload) -> None:
         """Take one camera's bytes."""
         with self._lock:
             self._payloads[camera] = payload
@@ -138,7 +138,6 @@ def _job(
                 arrivals[part.visit].fail(error)
             return
         for part in parts:
-            start = part.span.start - request.span.start
-            arrivals[part.visit].add(part.camera, data[start : start + len(part.span)])
+            arrivals[part.visit].add(part.camera, (request.span.start, data))
 
     return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -68,11 +67,6 @@ class PlanKey:
     """Hash of the frames at which decoding can start clean."""
     frames: str
     """Hash of the frames to deliver, empty where that is all."""
-
-    def sha256(self) -> str:
-        """One hash of all fields."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
 
     def difference(self, found: PlanKey) -> list[str]:
         """Say field by field where another key differs.

@@ -99,6 +99,8 @@ class MiniDecoder:
             batch = self._decoder.get_frames_in_range(first, last + 1)
         else:
             batch = self._decoder.get_frames_at(ranks)
+        if len(batch) != len(ranks):
+            raise IndexError(f"{len(batch)} of {len(ranks)} pictures came")
         return batch.data.numpy(), batch.pts_seconds.tolist()
 
     def _count(self, ranks: list[int]) -> None:

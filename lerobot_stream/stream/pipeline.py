@@ -143,8 +143,7 @@ class Pipeline:
         """Stop every thread and give back what is held."""
         with self._lock:
             self._closed = True
-            self._settled.notify()
-            self._room.notify()
+            self._wake()
         self._cache.close()
         if self._walker.ident is not None:
             self._walker.join()
@@ -241,8 +240,7 @@ class Pipeline:
                 self._running -= 1
                 self.waited.run(self._running)
                 if not self._running:
-                    self._settled.notify()
-                    self._room.notify()
+                    self._wake()
 
         return done
 
@@ -262,12 +260,16 @@ class Pipeline:
             if self._next_is_settled():
                 self._settled.notify()
 
+    def _wake(self) -> None:
+        """Let both who may wait look again; the caller holds the lock."""
+        self._settled.notify()
+        self._room.notify()
+
     def _fail(self, error: BaseException) -> None:
         with self._lock:
             if self._error is None and not self._closed:
                 self._error = error
-            self._settled.notify()
-            self._room.notify()
+            self._wake()
 
 
 class _Countdown:

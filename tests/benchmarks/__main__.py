@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few cells, in under 3 minutes")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")
     parser.add_argument("--pairs", type=int, help="pairs a cell (5; quick: 3)")
-    parser.add_argument("--slice-s", type=float, help="seconds a slice (1.2; quick: 0.5)")
+    parser.add_argument("--slice-s", type=float, help="seconds a slice (2; quick: 0.5)")
     parser.add_argument("--work-dir", type=Path, default=ROOT / ".bench", help="for datasets")
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace, console: Console) -> None:
         return
     started = time.monotonic()
     pairs = options.pairs or (3 if options.quick else 5)
-    slice_s = options.slice_s or (0.5 if options.quick else 1.2)
+    slice_s = options.slice_s or (0.5 if options.quick else 2.0)
     bench = Bench(options.work_dir, footage, pairs=pairs, slice_s=slice_s)
     measured, results = {}, {}
     for number, cell in enumerate(cells, 1):

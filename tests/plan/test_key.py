@@ -22,7 +22,6 @@ def test_a_key_survives_json(share: Share) -> None:
     key = plan_key(share, epoch=3)
     again = PlanKey.from_json(json.loads(json.dumps(key.to_json())))
     assert again == key
-    assert again.sha256() == key.sha256()
     assert not key.difference(again)
 
 
@@ -48,7 +47,6 @@ def test_each_setting_is_named_when_it_differs(name: str) -> None:
     found = plan_key(make_share(EPISODES, replace(CONFIG, **CHANGES[name])))
     (text,) = mine.difference(found)
     assert text.startswith(name)
-    assert mine.sha256() != found.sha256()
 
 
 def test_every_setting_of_a_plan_is_in_the_key() -> None:

@@ -14,6 +14,7 @@ from lerobot_stream.stream.opened import OpenedDataset
 from lerobot_stream.stream.shares import plan_stream
 from lerobot_stream.stream.stats import StreamStats
 from lerobot_stream.stream.worker import WorkerStream
+from lerobot_stream.stream.worker_faults import FaultsAsBatches, raising
 
 
 class CountedBatches(IterableDataset[tuple[Batch, int, StreamStats]]):
@@ -66,9 +67,9 @@ def counted_batches(
     batches = CountedBatches(opened, config, batch_size=batch_size)
     counted: Iterator[tuple[Batch, int, StreamStats]] = iter(batches)
     if num_workers:
-        counted = iter(
+        counted = raising(
             DataLoader(
-                batches,
+                FaultsAsBatches(batches),
                 batch_size=None,
                 num_workers=num_workers,
                 multiprocessing_context="spawn",

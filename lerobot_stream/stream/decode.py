@@ -64,7 +64,7 @@ class MiniDecoder:
             numbers: ``m`` frame numbers within the episode, rising.
 
         Yields:
-            ``m`` times the number and its picture ``(H, W, C)``, contiguous.
+            ``m`` times the number and its picture ``(H, W, C)``.
 
         Raises:
             DecodeError: A picture is missing, or has another time than its sample.

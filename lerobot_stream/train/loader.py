@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
+from lerobot_stream.stream.worker_faults import (
+    FaultsAsBatches,
+    FaultsAsItems,
+    collate,
+    raising,
+)
 from lerobot_stream.train.map_order import Number
 from lerobot_stream.train.worker_signals import leave_signals_to_the_rank, signals_held
 
@@ -56,19 +62,22 @@ def make_loader(
             "persistent_workers": settings.persistent_workers,
             "worker_init_fn": leave_signals_to_the_rank,
         }
-    if numbers is None:
-        return _Loader(dataset, batch_size=None, **shared)
-    return _Loader(dataset, batch_sampler=_Once(numbers), **shared)
+    if numbers is not None:
+        items = FaultsAsItems(dataset)
+        return _Loader(items, batch_sampler=_Once(numbers), collate_fn=collate, **shared)
+    if not isinstance(dataset, IterableDataset):
+        raise TypeError("which items a batch has must be said by numbers")
+    return _Loader(FaultsAsBatches(dataset), batch_size=None, **shared)
 
 
 class _Loader(DataLoader[Any]):
-    """A loader whose workers leave signals to this process."""
+    """A loader whose workers leave signals to this process, and whose faults it raises."""
 
     def __iter__(self) -> Any:
         if not self.num_workers:
-            return super().__iter__()
+            return raising(super().__iter__())
         with signals_held():
-            return super().__iter__()
+            return raising(super().__iter__())
 
 
 class _Once(torch.utils.data.Sampler[list[Number]]):

@@ -81,3 +81,25 @@ def test_a_folder_with_a_run_in_it_is_not_touched(
     capsys.readouterr()
     assert start(written, "--dataset.streaming=true", "--steps=1") == 2
     assert "holds a run already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("streaming", ["true", "false"])
+def test_a_damaged_picture_is_told_alike_with_and_without_workers(
+    streaming: str, workers: int, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for video in sorted((written.root / "videos").rglob("*.mp4")):
+        data = bytearray(video.read_bytes())
+        name = data.index(b"mdat")
+        size = int.from_bytes(data[name - 4 : name])
+        data[name + 4 : name - 4 + size] = bytes(size - 8)
+        video.write_bytes(data)
+    flags = [f"--dataset.streaming={streaming}", f"--num_workers={workers}", "--steps=1"]
+    assert start(written, *flags) == 1
+    told = [
+        line for line in capsys.readouterr().err.splitlines() if "error" in line or "hint" in line
+    ]
+    error, hint = told
+    assert error.startswith("error: episode ")
+    assert f", {TOP}, videos/" in error
+    assert "--dataset.exclude_episodes" in hint

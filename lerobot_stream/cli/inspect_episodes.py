@@ -176,8 +176,5 @@ def _write_excluded(summary: Summary, path: Path, console: Console) -> None:
     lost = lost_episodes(summary.findings, summary.table.episode_index.tolist())
     path.write_text(json.dumps(lost) + "\n", encoding="utf-8")
     what = f"{len(lost)} of {counted(len(summary.table), 'episode')} cannot be read"
-    console.print(
-        f"{what}; leave them out with --dataset.exclude_episodes=@{path}",
-        markup=False,
-        soft_wrap=True,
-    )
+    advice = f"; leave them out with --dataset.exclude_episodes=@{path}" if lost else ""
+    console.print(what + advice, markup=False, soft_wrap=True)

@@ -143,7 +143,9 @@ def _select(table: EpisodeTable, config: ReadConfig, *, place: str) -> NDArray[n
         raise DatasetError(
             f"no episodes to read: the dataset has {len(table)}",
             path=place,
-            hint="record episodes first, or select others with --dataset.episodes",
+            hint="select others with --dataset.episodes and --dataset.exclude_episodes"
+            if len(table)
+            else "record episodes first",
         )
     return numbers
 

@@ -30,7 +30,7 @@ class OpenColumns:
         ]
         self._record = np.dtype([("", *layout.columns[key]) for key in plain])
         self._field = dict(zip(plain, self._record.names or (), strict=True))
-        self._apart = tuple(layout.columns.keys() - self._field.keys())
+        self._apart = [key for key in layout.columns if key not in self._field]
         self._packed = weakref.WeakKeyDictionary[EpisodeData, NDArray[np.void]]()
         self._taken = 0
         self._lock = threading.Lock()

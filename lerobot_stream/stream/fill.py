@@ -92,7 +92,7 @@ def fill_pictures(
         _show(job, picture, cells[number])
         if number >= keep_from:
             kept[number] = picture
-        del picture
+        del picture  # so that the next one may take its memory
     return Filled(decoder, kept, len(numbers), decoder.decoded - before)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from lerobot_stream.stream import decode
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeReader
 from lerobot_stream.stream.opened import open_dataset
 from lerobot_stream.stream.visit import Visit
 from tests.lerobot import Camera, write_dataset
-from tests.media import encode
+from tests.media import encode, read_number
 
 TOP, LENGTH = "observation.images.top", 40
 
@@ -56,3 +57,14 @@ def test_pictures_before_the_wanted_ones_are_counted(
         for _ in decoder.frames(numbers):
             pass
     assert decoder.decoded == decoded
+
+
+@pytest.mark.parametrize("call_bytes", [1, 1 << 20])
+def test_each_picture_is_the_wanted_one_in_calls_of_one_and_of_many(
+    decoders: Iterator[MiniDecoder], call_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decode, "_CALL_BYTES", call_bytes)
+    decoder = next(decoders)
+    for numbers in ([0, 1, 2], [7, 12, 13], range(20, LENGTH), [3]):
+        shown = [(number, read_number(picture)) for number, picture in decoder.frames(numbers)]
+        assert shown == [(number, number) for number in numbers]

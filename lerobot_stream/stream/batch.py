@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -30,10 +29,11 @@ class OpenBatch:
             key: memory.lend((rows, *(layout.steps(key) or (1,)), *shape))
             for key, shape in layout.cameras.items()
         }
+        self._pictures = {key: tensor.flatten(0, 1) for key, tensor in self._lent.items()}
 
-    def pictures(self, key: str) -> NDArray[np.uint8]:
-        """``(B, T, H, W, C)`` Where a camera's pictures go; ``T`` is 1 without a window."""
-        return self._lent[key][0]
+    def pictures(self, key: str) -> torch.Tensor:
+        """``(B * T, H, W, C)`` Where a camera's pictures go; ``T`` is 1 without a window."""
+        return self._pictures[key]
 
     def finish(self, columns: Mapping[str, NDArray[Any]], *, as_uint8: bool) -> Batch:
         """Hand out the batch; the memory now belongs to its tensors.
@@ -46,7 +46,7 @@ class OpenBatch:
             Pictures as ``(B, C, H, W)``, windowed ``(B, T, C, H, W)``, in NHWC memory.
         """
         batch: Batch = {}
-        for key, (_, tensor) in self._lent.items():
+        for key, tensor in self._lent.items():
             pictures = tensor if key in self._layout.windows else tensor[:, 0]
             pictures = pictures.movedim(-1, -3)
             batch[key] = pictures if as_uint8 else pictures.to(torch.float32).div_(255)

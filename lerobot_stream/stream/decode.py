@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.errors import DecodeError
 from lerobot_stream.mp4.mux import MiniMp4
+from lerobot_stream.stream.cells import Cell, write_picture
 from lerobot_stream.stream.codec_library import load_video_decoder
+from lerobot_stream.stream.decode_run import DecodeRun, load_decode_run
+
+if TYPE_CHECKING:
+    from torchcodec.decoders import VideoDecoder
 
 _CALL_BYTES = 1 << 20
 """Most bytes of pictures in one decoder call, where one picture is not larger: what has just been
@@ -42,18 +49,78 @@ class MiniDecoder:
         self._last = -1
         self.decoded = 0
         """Pictures decoded so far, those before the wanted ones included."""
-        try:
-            self._decoder = load_video_decoder()(
-                mini.data,
-                dimension_order="NHWC",
-                num_ffmpeg_threads=1,
-                custom_frame_mappings=mini.mapping_json(),
-            )
-        except (RuntimeError, ValueError) as error:
-            raise self._error(f"the decoder cannot open it ({_first_line(error)})") from error
+        self._decoder = self._opened()
+        self._run = load_decode_run() if hasattr(self._decoder, "_decoder") else None
         shape = self._decoder.metadata
         picture_bytes = max(1, 3 * (shape.width or 1) * (shape.height or 1))
         self._at_once = max(1, _CALL_BYTES // picture_bytes)
+
+    def _opened(self) -> VideoDecoder:
+        try:
+            return load_video_decoder()(
+                self._mini.data,
+                dimension_order="NHWC",
+                num_ffmpeg_threads=1,
+                custom_frame_mappings=self._mini.mapping_json(),
+            )
+        except (RuntimeError, ValueError) as error:
+            raise self._error(f"the decoder cannot open it ({_first_line(error)})") from error
+
+    def write(
+        self, cells: Mapping[int, Sequence[Cell]], *, keep_from: int
+    ) -> dict[int, NDArray[np.uint8]]:
+        """Decode frames straight to where they are shown.
+
+        Args:
+            cells: Where each frame goes, by its number within the episode.
+            keep_from: First frame whose picture is given back.
+
+        Returns:
+            ``(H, W, C)`` Those pictures, by frame.
+
+        Raises:
+            DecodeError: A picture is missing, or has another time than its sample, or
+                another shape than its cells.
+        """
+        numbers = sorted(cells)
+        if self._run is not None:
+            kept = self._write_run(self._run, numbers, cells, keep_from)
+            if kept is not None:
+                return kept
+            # Something is amiss: begin anew, one picture at a time, to say what.
+            self._run, self._decoder, self._last = None, self._opened(), -1
+        kept = {}
+        for number, picture in self.frames(numbers):
+            write_picture(picture, cells[number], place=self._place)
+            if number >= keep_from:
+                kept[number] = picture
+            del picture  # so that the next one may take its memory
+        return kept
+
+    def _write_run(
+        self,
+        run: DecodeRun,
+        numbers: Sequence[int],
+        cells: Mapping[int, Sequence[Cell]],
+        keep_from: int,
+    ) -> dict[int, NDArray[np.uint8]] | None:
+        """Write without the interpreter; None where any picture is not as it should be."""
+        flat = [cell for number in numbers for cell in cells[number]]
+        stops = list(accumulate(len(cells[number]) for number in numbers))
+        pictures, places = [cell[0] for cell in flat], [cell[1] for cell in flat]
+        ranks = [self._rank[number] for number in numbers]
+        kept_from = bisect_left(numbers, keep_from)
+        try:
+            seconds, kept = run(self._decoder._decoder, ranks, pictures, places, stops, kept_from)
+        except (RuntimeError, IndexError, ValueError):
+            return None
+        if len(seconds) < len(ranks) or not all(map(self._is_at, ranks, seconds)):
+            return None
+        self._count(ranks)
+        return {
+            number: picture.numpy()
+            for number, picture in zip(numbers[kept_from:], kept, strict=True)
+        }
 
     def frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """Decode frames.
@@ -83,9 +150,8 @@ class MiniDecoder:
                 f"{_told(numbers)} cannot be decoded ({_first_line(error)})"
             ) from error
         for number, rank, second in zip(numbers, ranks, seconds, strict=True):
-            tick = second * self._mini.timescale
-            if not abs(tick - self._pts[rank]) < 0.5:
-                raise self._other_picture(number, rank, tick)
+            if not self._is_at(rank, second):
+                raise self._other_picture(number, rank, second)
         self._count(ranks)
         return pictures
 
@@ -103,6 +169,10 @@ class MiniDecoder:
             raise IndexError(f"{len(batch)} of {len(ranks)} pictures came")
         return batch.data.numpy(), batch.pts_seconds.tolist()
 
+    def _is_at(self, rank: int, second: float) -> bool:
+        """Whether a picture is shown when it should be."""
+        return abs(second * self._mini.timescale - self._pts[rank]) < 0.5
+
     def _count(self, ranks: list[int]) -> None:
         """Count as the decoder works: onwards by one or within a GOP, else from a GOP's start."""
         last = self._last
@@ -115,7 +185,8 @@ class MiniDecoder:
             last = rank
         self._last = last
 
-    def _other_picture(self, number: int, rank: int, tick: float) -> DecodeError:
+    def _other_picture(self, number: int, rank: int, second: float) -> DecodeError:
+        tick = second * self._mini.timescale
         return self._error(
             f"frame {number} (sample {self._mini.samples[rank]}) decoded as another picture: "
             f"wanted tick {self._pts[rank]}, got tick {tick:.0f}"

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lerobot_stream.errors import DecodeError
 from lerobot_stream.stream.batch import OpenBatch
+from lerobot_stream.stream.cells import Cell, write_picture
 from lerobot_stream.stream.decode import MiniDecoder
 from lerobot_stream.stream.episode import EpisodeData
 from lerobot_stream.stream.images import decode_image
 from lerobot_stream.stream.visit import Visit
 from lerobot_stream.stream.window import Window
-
-_Cell = tuple[NDArray[np.uint8], tuple[int, int]]
-"""Pictures of a batch, ``(B, T, H, W, C)``, and the row and step of one of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,32 +73,23 @@ def fill_pictures(
     held = held or {}
     cells = _cells(job, window)
     kept = {number: held[number] for number in held if number >= keep_from}
+    place = f"episode {job.data.episode_index}, {job.key}"
     for number in cells.keys() & held.keys():
-        _show(job, held[number], cells[number])
-    numbers = sorted(cells.keys() - held.keys())
-    if job.key in job.data.rows.images:
-        for number in numbers:
-            _show(job, _stored_picture(job, number), cells[number])
-        return Filled(None, kept, len(numbers), len(numbers))
-    if not numbers:
+        write_picture(held[number], cells.pop(number), place=place)
+    if not cells:
         return Filled(decoder, kept, 0, 0)
+    if job.key in job.data.rows.images:
+        for number, shown in cells.items():
+            picture = decode_image(
+                job.data.rows.images[job.key][number], place=f"{place}, frame {number}"
+            )
+            write_picture(picture, shown, place=place)
+        return Filled(None, kept, len(cells), len(cells))
     camera = job.data.cameras[job.key]
     decoder = decoder or MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)
     before = decoder.decoded
-    for number, picture in decoder.frames(numbers):
-        _show(job, picture, cells[number])
-        if number >= keep_from:
-            kept[number] = picture
-        del picture  # so that the next one may take its memory
-    return Filled(decoder, kept, len(numbers), decoder.decoded - before)
-
-
-def _show(job: Job, picture: NDArray[np.uint8], cells: list[_Cell]) -> None:
-    wanted = cells[0][0].shape[2:]
-    if picture.shape != wanted:
-        raise _other_shape(job, wanted, picture.shape)
-    for pictures, place in cells:
-        pictures[place] = picture
+    kept |= decoder.write(cells, keep_from=keep_from)
+    return Filled(decoder, kept, len(cells), decoder.decoded - before)
 
 
 def first_needed_later(job: Job, window: Window | None) -> int:
@@ -111,27 +99,13 @@ def first_needed_later(job: Job, window: Window | None) -> int:
     return int(job.frames.max()) + 1 + min(0, int(window.offset.min()))
 
 
-def _cells(job: Job, window: Window | None) -> dict[int, list[_Cell]]:
+def _cells(job: Job, window: Window | None) -> dict[int, list[Cell]]:
     """Where each frame is written: every item and step that shows it."""
     frames = job.frames[:, None]
     shown = frames if window is None else window.numbers(job.frames, job.data.length)
-    cells: dict[int, list[_Cell]] = {}
+    cells: dict[int, list[Cell]] = {}
     for (batch, row), numbers in zip(job.rows, shown.tolist(), strict=True):
-        pictures = batch.pictures(job.key)
+        pictures, first = batch.pictures(job.key), row * len(numbers)
         for step, number in enumerate(numbers):
-            cells.setdefault(number, []).append((pictures, (row, step)))
+            cells.setdefault(number, []).append((pictures, first + step))
     return cells
-
-
-def _stored_picture(job: Job, number: int) -> NDArray[np.uint8]:
-    place = f"episode {job.data.episode_index}, {job.key}, frame {number}"
-    return decode_image(job.data.rows.images[job.key][number], place=place)
-
-
-def _other_shape(job: Job, wanted: tuple[int, ...], found: tuple[int, ...]) -> DecodeError:
-    return DecodeError(
-        f"pictures are {found[1]}x{found[0]} with {found[2]} channels, other files of this camera "
-        f"have {wanted[1]}x{wanted[0]} with {wanted[2]}",
-        where=f"episode {job.data.episode_index}, {job.key}",
-        hint="leave these episodes out with --dataset.exclude_episodes",
-    )

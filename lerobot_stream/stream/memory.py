@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 class BatchMemory(Protocol):
     """Where the pictures of a batch are written."""
 
-    def lend(self, shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], torch.Tensor]:
-        """Memory of this shape, uninitialised, as an array and a tensor over the same bytes.
+    def lend(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """A uint8 tensor of this shape, uninitialised.
 
-        It is used again only after the tensor, and everything that shares its storage, is gone.
+        Its memory is used again only after it, and everything that shares its storage, is gone.
         """
         ...
 
@@ -47,7 +47,7 @@ class RecycledMemory:
         """Bytes waiting to be lent again."""
         return sum(size * len(free) for size, free in self._free.items())
 
-    def lend(self, shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], torch.Tensor]:
+    def lend(self, shape: tuple[int, ...]) -> torch.Tensor:
         """See :class:`BatchMemory`."""
         size = math.prod(shape)
         free = self._free.setdefault(size, deque(maxlen=self._keep))
@@ -59,7 +59,7 @@ class RecycledMemory:
         # The finalizer may run in any thread, also inside our own locks: it only appends.
         finalizer = weakref.finalize(lent, free.append, buffer)
         finalizer.atexit = False
-        return lent, torch.from_numpy(lent)
+        return torch.from_numpy(lent)
 
 
 class FreshMemory:
@@ -74,10 +74,9 @@ class FreshMemory:
         """Lend what ``make`` makes."""
         self._make = make
 
-    def lend(self, shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], torch.Tensor]:
+    def lend(self, shape: tuple[int, ...]) -> torch.Tensor:
         """See :class:`BatchMemory`."""
-        tensor = self._make(shape)
-        return tensor.numpy(), tensor
+        return self._make(shape)
 
 
 def return_free_memory() -> None:

@@ -81,13 +81,13 @@ def test_the_limit_decodes_each_episode_front_to_back(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoded_frames: list[int] = []
-    call = MiniDecoder._call
+    write = MiniDecoder.write
 
-    def watched(decoder: MiniDecoder, numbers: Any) -> Any:
-        decoded_frames.extend(numbers)
-        return call(decoder, numbers)
+    def watched(decoder: MiniDecoder, cells: Any, **settings: Any) -> Any:
+        decoded_frames.extend(cells)
+        return write(decoder, cells, **settings)
 
-    monkeypatch.setattr(MiniDecoder, "_call", watched)
+    monkeypatch.setattr(MiniDecoder, "write", watched)
     frames = sum(LENGTHS)
     decoded = SequentialLimit(opened(written), threads=1, frames=frames).run(2 * frames)
     assert decoded.pictures == 2 * frames

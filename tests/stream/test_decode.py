@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import torch
 
+from lerobot_stream.errors import DecodeError
 from lerobot_stream.stream import decode
 from lerobot_stream.stream.config import ReadConfig
 from lerobot_stream.stream.decode import MiniDecoder
+from lerobot_stream.stream.decode_run import load_decode_run
 from lerobot_stream.stream.episode import EpisodeReader
 from lerobot_stream.stream.opened import open_dataset
 from lerobot_stream.stream.visit import Visit
@@ -68,3 +72,54 @@ def test_each_picture_is_the_wanted_one_in_calls_of_one_and_of_many(
     for numbers in ([0, 1, 2], [7, 12, 13], range(20, LENGTH), [3]):
         shown = [(number, read_number(picture)) for number, picture in decoder.frames(numbers)]
         assert shown == [(number, number) for number in numbers]
+
+
+def _fails(*_: Any) -> Any:
+    raise RuntimeError("no")
+
+
+@pytest.fixture(params=["without the interpreter", "picture by picture", "at the second try"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each way in which frames are written."""
+    name: str = request.param
+    if name != "without the interpreter":
+        run = None if name == "picture by picture" else _fails
+        monkeypatch.setattr(decode, "load_decode_run", lambda: run)
+    return name
+
+
+def test_the_versions_that_are_tested_decode_without_the_interpreter() -> None:
+    assert load_decode_run() is not None
+
+
+def test_frames_are_written_to_every_cell_and_those_asked_for_are_kept(
+    decoders: Iterator[MiniDecoder], way: str
+) -> None:
+    decoder, written = next(decoders), torch.zeros(2, 50, 64, 96, 3, dtype=torch.uint8)
+    for numbers in ([7, 12, 13], [14], [2, 3]):
+        cells = {n: [(written[0], n), (written[1], 49 - n)] for n in reversed(numbers)}
+        kept = decoder.write(cells, keep_from=numbers[-1])
+        assert [(n, read_number(picture)) for n, picture in kept.items()] == [(numbers[-1],) * 2]
+    filled = [n for n in range(50) if written[0, n].any()]
+    assert filled == [2, 3, 7, 12, 13, 14], way
+    assert [read_number(written[0, n].numpy()) for n in filled] == filled
+    assert [read_number(written[1, 49 - n].numpy()) for n in filled] == filled
+    assert int(written[1].any(dim=(1, 2, 3)).sum()) == len(filled)
+    assert decoder.decoded == 8 + 4 + 1 + 4
+
+
+def test_a_picture_of_another_time_is_never_written_silently(
+    decoders: Iterator[MiniDecoder], way: str
+) -> None:
+    decoder = next(decoders)
+    decoder._pts[6] += 1000
+    pictures = torch.zeros(8, 64, 96, 3, dtype=torch.uint8)
+    with pytest.raises(DecodeError, match=r"frame 6 .* decoded as another picture"):
+        decoder.write({n: [(pictures, n)] for n in range(8)}, keep_from=8)
+
+
+def test_a_picture_of_another_shape_is_told(decoders: Iterator[MiniDecoder], way: str) -> None:
+    narrow = torch.zeros(8, 64, 48, 3, dtype=torch.uint8)
+    with pytest.raises(DecodeError, match=r"96x64 with 3 channels, other files .* 48x64 with 3"):
+        next(decoders).write({5: [(narrow, 0)]}, keep_from=8)
+    assert not narrow.any()

@@ -20,7 +20,8 @@ Way = Literal["remaining", "round_robin", "clip", "clip, windows", "map-style"]
 WAYS: tuple[Way, ...] = ("remaining", "round_robin", "clip", "clip, windows", "map-style")
 THREADS = 2
 """Decode threads, or workers with one each."""
-_LIMIT_FRAMES = 1200
+_LIMIT_FRAMES = 24_000
+"""Enough to cost what the whole dataset does; five episodes were decoded 1 % faster."""
 
 
 @dataclass(frozen=True, slots=True)

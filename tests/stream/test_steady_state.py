@@ -18,7 +18,7 @@ import pytest
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from tests.recordings import LENGTHS, WRITERS, record
 
-WARM, MEASURED = 8, 20
+WARM, MEASURED = 16, 20
 MOST_THREADS = 3 + 2 + 2 * 3
 """This one, plan and cache; two that decode; two episodes of three requests fetched at once."""
 BATCH_SIZE = 8

@@ -34,8 +34,12 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a few cells, in under 3 minutes")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")
-    parser.add_argument("--pairs", type=int, help="pairs a cell (5; quick: 3)")
-    parser.add_argument("--slice-s", type=float, help="seconds a slice (2; quick: 0.5)")
+    parser.add_argument(
+        "--pairs", type=int, help="pairs a cell (5; quick: 3); twice that for clip by threads"
+    )
+    parser.add_argument(
+        "--slice-s", type=float, help="seconds a slice (2; quick: 0.5); also twice for clip"
+    )
     parser.add_argument("--work-dir", type=Path, default=ROOT / ".bench", help="for datasets")
     options = parser.parse_args()
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -48,7 +52,7 @@ def _run(options: argparse.Namespace, console: Console) -> None:
     from tests.benchmarks import network, once, table
     from tests.benchmarks.datasets import make_dataset
     from tests.benchmarks.footage import find_footage
-    from tests.benchmarks.grid import Bench, all_cells, chosen, few_cells
+    from tests.benchmarks.grid import CLOSER, Bench, all_cells, chosen, few_cells
 
     multiprocessing.set_forkserver_preload(PRELOADED)
     footage = find_footage()
@@ -70,7 +74,10 @@ def _run(options: argparse.Namespace, console: Console) -> None:
             f"{standing.cpu_of_limit:.2f} by CPU time"
         )
     told: dict[str, Any] = {"cells": results}
-    parts = [f"{footage.name}, {os.cpu_count()} cores, medians of {pairs} interleaved pairs."]
+    parts = [
+        f"{footage.name}, {os.cpu_count()} cores, medians of {pairs} interleaved pairs, "
+        f"for clip without workers of {CLOSER * pairs}."
+    ]
     if measured:
         parts.append(table.speed_table(measured))
     strategies = ("clip",) if options.quick else STRATEGIES

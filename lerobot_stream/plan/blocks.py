@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.plan.order import Order, last_positions
+from lerobot_stream.plan.share import Share
 from lerobot_stream.plan.unit import Unit
 
 _GROWTH = 4
@@ -27,17 +28,16 @@ class Block:
     """One a visit, by the first item that needs it."""
 
 
-def look_ahead(*, num_items: int, decoded_bytes: int, item_bytes: int, batch_size: int) -> int:
+def look_ahead(share: Share, *, batch_size: int) -> int:
     """Items of a block: whole batches, two blocks of which fit the decoded budget.
 
     Args:
-        num_items: Items of an epoch; a longer block would find nothing more to share.
-        decoded_bytes: Decoded bytes that the worker may hold.
-        item_bytes: Decoded bytes of one item with its windows.
+        share: What a worker delivers; a block longer than its epoch would find no more to share.
         batch_size: Items of a batch; a block has at least one batch.
     """
-    fitting = max(1, decoded_bytes // (2 * item_bytes * batch_size))
-    return min(fitting, -(-num_items // batch_size)) * batch_size
+    config = share.config
+    fitting = max(1, config.worker_decoded_bytes // (2 * config.item_bytes * batch_size))
+    return min(fitting, -(-share.num_items // batch_size)) * batch_size
 
 
 def plan_blocks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import fields
 
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset
 
 from lerobot_stream.plan.elastic import new_base
 from lerobot_stream.stream.batch import Batch
@@ -13,7 +13,7 @@ from lerobot_stream.stream.config import StreamConfig
 from lerobot_stream.stream.opened import OpenedDataset
 from lerobot_stream.stream.shares import plan_stream
 from lerobot_stream.stream.stats import StreamStats
-from lerobot_stream.stream.worker import WorkerStream
+from lerobot_stream.stream.worker import WorkerStream, loader_worker
 from lerobot_stream.stream.worker_faults import FaultsAsBatches, raising
 
 
@@ -29,8 +29,7 @@ class CountedBatches(IterableDataset[tuple[Batch, int, StreamStats]]):
 
     def __iter__(self) -> Iterator[tuple[Batch, int, StreamStats]]:
         """Start a stream and yield its batches."""
-        info = get_worker_info()
-        worker, num_workers = (info.id, info.num_workers) if info else (0, 1)
+        worker, num_workers = loader_worker()
         layers = plan_stream(
             self._opened, self._config, new_base(), num_workers=num_workers, worker=worker
         )

@@ -47,7 +47,8 @@ class SequentialLimit:
         Args:
             opened: The open dataset.
             threads: Decode threads.
-            frames: Time steps to fetch at least, in whole episodes from all over the dataset.
+            frames: Time steps to fetch, about: whole episodes from all over the dataset, all of
+                them where it has no more.
 
         Raises:
             ValueError: There is no camera.

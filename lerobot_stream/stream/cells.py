@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 Cell = tuple["torch.Tensor", int]
-"""Pictures ``(N, H, W, C)`` of a batch, and the number of one of them."""
+"""Pictures ``(N, H, W, C)`` of a batch, and the slot of one of them."""
 
 
 def write_picture(picture: NDArray[np.uint8], cells: Sequence[Cell], *, place: str) -> None:
@@ -29,8 +29,8 @@ def write_picture(picture: NDArray[np.uint8], cells: Sequence[Cell], *, place: s
         DecodeError: It has another shape than they.
     """
     found = picture.shape
-    for pictures, number in cells:
-        cell = pictures.numpy()[number]
+    for pictures, slot in cells:
+        cell = pictures.numpy()[slot]
         if cell.shape != found:
             raise DecodeError(
                 f"pictures are {found[1]}x{found[0]} with {found[2]} channels, other files of this "

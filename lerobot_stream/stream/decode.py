@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -19,9 +20,7 @@ from lerobot_stream.stream.decode_run import DecodeRun, load_decode_run
 if TYPE_CHECKING:
     from torchcodec.decoders import VideoDecoder
 
-_CALL_BYTES = 1 << 20
-"""Most bytes of pictures in one decoder call, where one picture is not larger: what has just been
-decoded is then in the cache still, and the allocator gives none of it back in between."""
+logger = logging.getLogger(__name__)
 
 
 class MiniDecoder:
@@ -51,9 +50,6 @@ class MiniDecoder:
         """Pictures decoded so far, those before the wanted ones included."""
         self._decoder = self._opened()
         self._run = load_decode_run() if hasattr(self._decoder, "_decoder") else None
-        shape = self._decoder.metadata
-        picture_bytes = max(1, 3 * (shape.width or 1) * (shape.height or 1))
-        self._at_once = max(1, _CALL_BYTES // picture_bytes)
 
     def _opened(self) -> VideoDecoder:
         try:
@@ -88,6 +84,7 @@ class MiniDecoder:
             if kept is not None:
                 return kept
             # Something is amiss: begin anew, one picture at a time, to say what.
+            logger.debug("%s: a run failed, its pictures are decoded again", self._place)
             self._run, self._decoder, self._last = None, self._opened(), -1
         kept = {}
         for number, picture in self.frames(numbers):
@@ -107,11 +104,11 @@ class MiniDecoder:
         """Write without the interpreter; None where any picture is not as it should be."""
         flat = [cell for number in numbers for cell in cells[number]]
         stops = list(accumulate(len(cells[number]) for number in numbers))
-        pictures, places = [cell[0] for cell in flat], [cell[1] for cell in flat]
+        pictures, slots = [cell[0] for cell in flat], [cell[1] for cell in flat]
         ranks = [self._rank[number] for number in numbers]
         kept_from = bisect_left(numbers, keep_from)
         try:
-            seconds, kept = run(self._decoder._decoder, ranks, pictures, places, stops, kept_from)
+            seconds, kept = run(self._decoder._decoder, ranks, pictures, slots, stops, kept_from)
         except (RuntimeError, IndexError, ValueError):
             return None
         if len(seconds) < len(ranks) or not all(map(self._is_at, ranks, seconds)):
@@ -136,38 +133,20 @@ class MiniDecoder:
         Raises:
             DecodeError: A picture is missing, or has another time than its sample.
         """
-        for start in range(0, len(numbers), self._at_once):
-            part = numbers[start : start + self._at_once]
-            yield from zip(part, self._call(part), strict=True)
+        for number in numbers:
+            yield number, self._picture(number)
 
-    def _call(self, numbers: Sequence[int]) -> NDArray[np.uint8]:
-        """``(m, H, W, C)`` The pictures of one call of the decoder."""
-        ranks = [self._rank[number] for number in numbers]
+    def _picture(self, number: int) -> NDArray[np.uint8]:
+        rank = self._rank[number]
         try:
-            pictures, seconds = self._decoded(ranks)
+            frame = self._decoder.get_frame_at(rank)
         except (RuntimeError, IndexError, ValueError) as error:
-            raise self._error(
-                f"{_told(numbers)} cannot be decoded ({_first_line(error)})"
-            ) from error
-        for number, rank, second in zip(numbers, ranks, seconds, strict=True):
-            if not self._is_at(rank, second):
-                raise self._other_picture(number, rank, second)
-        self._count(ranks)
-        return pictures
-
-    def _decoded(self, ranks: list[int]) -> tuple[NDArray[np.uint8], list[float]]:
-        """Pictures as the decoder gives them, and the second at which each is shown."""
-        first, last = ranks[0], ranks[-1]
-        if len(ranks) == 1:  # faster by a few microseconds
-            frame = self._decoder.get_frame_at(first)
-            return frame.data.numpy()[None], [frame.pts_seconds]
-        if last - first == len(ranks) - 1:
-            batch = self._decoder.get_frames_in_range(first, last + 1)
-        else:
-            batch = self._decoder.get_frames_at(ranks)
-        if len(batch) != len(ranks):
-            raise IndexError(f"{len(batch)} of {len(ranks)} pictures came")
-        return batch.data.numpy(), batch.pts_seconds.tolist()
+            raise self._error(f"frame {number} cannot be decoded ({_first_line(error)})") from error
+        if not self._is_at(rank, frame.pts_seconds):
+            raise self._other_picture(number, rank, frame.pts_seconds)
+        self._count([rank])
+        picture: NDArray[np.uint8] = frame.data.numpy()
+        return picture
 
     def _is_at(self, rank: int, second: float) -> bool:
         """Whether a picture is shown when it should be."""
@@ -203,8 +182,3 @@ class MiniDecoder:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
-
-
-def _told(numbers: Sequence[int]) -> str:
-    first, last = numbers[0], numbers[-1]
-    return f"frame {first}" if first == last else f"frames {first} to {last}"

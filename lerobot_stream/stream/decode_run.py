@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from lerobot_stream.stream.codec_library import load_video_decoder
+
 if TYPE_CHECKING:
     import torch
 
@@ -26,9 +28,9 @@ def decode_run(
     decoder: Tensor,
     ranks: List[int],
     pictures: List[Tensor],
-    places: List[int],
+    slots: List[int],
     stops: List[int],
-    keep_from: int,
+    kept_from: int,
 ) -> Tuple[List[float], List[Tensor]]:
     seconds: List[float] = []
     kept: List[Tensor] = []
@@ -39,14 +41,14 @@ def decode_run(
         )
         fits = True
         while cell < stops[number]:
-            target = pictures[cell][places[cell]]
+            target = pictures[cell][slots[cell]]
             fits = fits and picture.size() == target.size()
             if fits:
                 torch.narrow_copy(picture, 0, 0, picture.size(0), out=target)
             cell += 1
         if fits:
             seconds.append(float(second))
-        if number >= keep_from:
+        if number >= kept_from:
             kept.append(picture)
     return seconds, kept
 """
@@ -58,11 +60,15 @@ def load_decode_run() -> DecodeRun | None:
 
     Returns:
         A function of a decoder's handle, the ``m`` ranks of the wanted pictures, for each cell the
-        pictures ``(N, H, W, C)`` and the place in them, ``m`` times one past a picture's last
+        pictures ``(N, H, W, C)`` and the slot in them, ``m`` times one past a picture's last
         cell, and the position from which pictures are kept. It gives the seconds at which the
         pictures are shown, fewer than ``m`` where one does not fit a cell, and the kept pictures.
         None where torch or torchcodec have no such parts: they are not public.
+
+    Raises:
+        DecodeError: torchcodec cannot be loaded.
     """
+    load_video_decoder()  # its import registers the operator
     import torch
 
     try:

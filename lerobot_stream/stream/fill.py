@@ -65,7 +65,7 @@ def fill_pictures(
         keep_from: First frame whose picture is kept for a later job.
 
     Returns:
-        The decoder and the kept pictures.
+        What is left when they are written.
 
     Raises:
         DecodeError: A picture is missing, another one, or of another shape.
@@ -84,6 +84,8 @@ def fill_pictures(
                 job.data.rows.images[job.key][number], place=f"{place}, frame {number}"
             )
             write_picture(picture, shown, place=place)
+            if number >= keep_from:
+                kept[number] = picture
         return Filled(None, kept, len(cells), len(cells))
     camera = job.data.cameras[job.key]
     decoder = decoder or MiniDecoder(camera.mini, rank=camera.rank, place=camera.place)

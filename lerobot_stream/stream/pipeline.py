@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from lerobot_stream.stream.batch import Batch, OpenBatch
 from lerobot_stream.stream.cache import EpisodeByteCache
 from lerobot_stream.stream.columns import OpenColumns
+from lerobot_stream.stream.decode_pool import DecodePool
 from lerobot_stream.stream.episode import EpisodeData
 from lerobot_stream.stream.fill import Job
-from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.layout import Layout
 from lerobot_stream.stream.memory import BatchMemory
 from lerobot_stream.stream.stats import WaitClock
@@ -231,11 +231,14 @@ class Pipeline:
 
     def _job_done(self, job: Job, remaining: _Countdown) -> Callable[[BaseException | None], None]:
         def done(error: BaseException | None) -> None:
+            try:
+                if error is None:
+                    self._filled(job.rows)
+                    remaining.count_down()
+            except BaseException as late:  # noqa: BLE001 - handed to the thread that consumes
+                error = late
             if error is not None:
                 self._fail(error)
-            else:
-                self._filled(job.rows)
-                remaining.count_down()
             with self._lock:
                 self._running -= 1
                 self.waited.run(self._running)

@@ -55,13 +55,8 @@ class Schedule:
         self._lock = threading.Lock()
         self._visits: dict[tuple[int, int], Visit] = {}
         self._visits_lock = threading.Lock()
-        self._config = config = layers.whole.config
-        self._block_items = look_ahead(
-            num_items=layers.whole.num_items,
-            decoded_bytes=config.worker_decoded_bytes,
-            item_bytes=config.item_bytes,
-            batch_size=batch_size,
-        )
+        self._config = layers.whole.config
+        self._block_items = look_ahead(layers.whole, batch_size=batch_size)
 
     @property
     def num_items(self) -> int | None:

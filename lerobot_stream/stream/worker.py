@@ -11,9 +11,9 @@ from lerobot_stream.plan.layers import Layers
 from lerobot_stream.stream.batch import Batch
 from lerobot_stream.stream.cache import EpisodeByteCache
 from lerobot_stream.stream.config import StreamConfig
+from lerobot_stream.stream.decode_pool import DecodePool
 from lerobot_stream.stream.episode import EpisodeReader
 from lerobot_stream.stream.fetch import VisitFetcher
-from lerobot_stream.stream.lane import DecodePool
 from lerobot_stream.stream.memory import (
     BatchMemory,
     FreshMemory,

@@ -1,7 +1,7 @@
-"""Faults of loader workers, raised in this process with all that was known in the worker.
+"""Faults of loader workers, raised in this process with their place, notes and hint.
 
-PyTorch makes a worker's error anew from the text of its traceback: place, notes and hint are gone.
-So a fault travels as if it were a batch.
+PyTorch makes a worker's error anew from the text of its traceback, without any of these. So a
+fault travels as if it were a batch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def raising(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield batches up to the first fault, and raise it.
 
     Raises:
-        StreamError: As the worker raised it.
+        StreamError: The worker's, without its cause and traceback.
     """
     for batch in batches:
         if isinstance(batch, _Fault):

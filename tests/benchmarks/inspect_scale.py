@@ -52,7 +52,7 @@ def main() -> None:
         f"metadata: {total / 1e6:.0f} MB, {found['num_episodes']} episodes",
         f"read:     {read[2] if read else '?'} in {read[1] if read else '?'} requests",
         f"took:     {seconds:.1f} s, of one core {usage.ru_utime + usage.ru_stime:.1f} s",
-        f"peak:     {usage.ru_maxrss / 1024:.0f} MB",
+        f"peak:     {usage.ru_maxrss * 1024 / 1e6:.0f} MB",
         f"found:    {groups}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from lerobot_stream.mp4.index import Mp4Index
+from lerobot_stream.profile.memory import read_memory
 from lerobot_stream.sidecar.archive import compress, write_archive
 from lerobot_stream.sidecar.manifest import SidecarHeader
 from lerobot_stream.sidecar.mapped_store import map_sidecar
@@ -88,10 +89,10 @@ def open_all(sidecar: Path, cache: Path | None, barrier: Barrier, results: Any) 
 
 def held_mb() -> float:
     """Proportional set size of this process, in MB."""
-    for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1000
-    raise RuntimeError("this system does not tell the proportional set size")
+    memory = read_memory()
+    if memory.kind != "pss":
+        raise RuntimeError("this system does not tell the proportional set size")
+    return memory.size / 1e6
 
 
 def measure(sidecar: Path, cache: Path | None, processes: int) -> tuple[float, float]:

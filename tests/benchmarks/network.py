@@ -64,6 +64,8 @@ def _slow_hub(root: Path) -> Iterator[dict[str, str]]:
         if server.stdin is None or server.stdout is None:
             raise RuntimeError("the server has no pipes")
         url = server.stdout.readline().strip()
+        if not url:
+            raise RuntimeError("the server did not start")
         yield {
             **os.environ,
             "HF_ENDPOINT": url,
@@ -72,4 +74,3 @@ def _slow_hub(root: Path) -> Iterator[dict[str, str]]:
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "NO_PROXY": "127.0.0.1,localhost",
         }
-        server.stdin.close()

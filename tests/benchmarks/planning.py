@@ -71,20 +71,13 @@ def measure(strategy: Strategy) -> dict[str, float]:
 def _first_task(share: Share, order: Order, *, start: int) -> Any:
     if order.decode is not None:
         return next(plan_runs(order, start=start, position_base=0))
-    config = share.config
-    items = look_ahead(
-        num_items=share.num_items,
-        decoded_bytes=config.worker_decoded_bytes,
-        item_bytes=config.item_bytes,
-        batch_size=64,
-    )
     blocks = plan_blocks(
         order,
         share.episodes.sizes[order.visit_episode],
         start=start,
-        block_items=items,
+        block_items=look_ahead(share, batch_size=64),
         batch_size=64,
-        byte_budget=config.worker_byte_budget,
+        byte_budget=share.config.worker_byte_budget,
         position_base=0,
     )
     return next(blocks)

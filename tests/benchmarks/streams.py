@@ -225,10 +225,4 @@ def _steps(dataset: StreamingLeRobotDataset, *, num_workers: int) -> tuple[int, 
     full = config.worker_decoded_bytes // (config.item_bytes * BATCH_SIZE)
     if config.strategy == "clip":  # how many batches are open rises and falls: go round twice
         return 1, 2 * full + 8
-    block = look_ahead(
-        num_items=share.num_items,
-        decoded_bytes=config.worker_decoded_bytes,
-        item_bytes=config.item_bytes,
-        batch_size=BATCH_SIZE,
-    )
-    return block // BATCH_SIZE, full + 8
+    return look_ahead(share, batch_size=BATCH_SIZE) // BATCH_SIZE, full + 8

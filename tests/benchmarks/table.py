@@ -7,13 +7,14 @@ from typing import Any
 
 from tests.benchmarks.datasets import ENCODINGS
 from tests.benchmarks.grid import WAYS, Cell
+from tests.benchmarks.network import LATENCY_MS, MB_PER_S
 from tests.benchmarks.pairs import Standing
 
 Measured = Mapping[Cell, Standing]
 
 
 def speed_table(measured: Measured) -> str:
-    """Each way's pictures a second as a share of the limit, and its items as a multiple.
+    """Each way's pictures a second as a share of the limit, and how many times map-style's that is.
 
     Args:
         measured: What was measured.
@@ -85,7 +86,7 @@ def network_table(figures: Mapping[str, Mapping[str, float]]) -> str:
     """A run from a slow Hub beside the same run from a folder."""
     rows = [
         [
-            "from a Hub with 60 ms and 50 MB/s a connection",
+            f"from a Hub with {LATENCY_MS} ms and {MB_PER_S} MB/s a connection",
             "first batch (folder)",
             "the batches after it (folder)",
             "ratio",

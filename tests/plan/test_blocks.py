@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lerobot_stream.plan.blocks import Block, look_ahead, plan_blocks
 from lerobot_stream.plan.epoch import plan_epoch
 from lerobot_stream.plan.order import Order, last_positions
-from tests.plan.shares import make_episodes, make_share, shares
+from tests.plan.shares import CONFIG, make_episodes, make_share, shares
 
 
 @dataclass(frozen=True)
@@ -158,5 +158,6 @@ def test_the_residents_of_a_plan_always_fit_its_budget(block_items: int) -> None
     ("decoded_bytes", "items"), [(0, 8), (100, 8), (479, 16), (480, 24), (1000, 48), (10**9, 104)]
 )
 def test_two_blocks_of_whole_batches_fit_the_decoded_budget(decoded_bytes: int, items: int) -> None:
-    ahead = look_ahead(num_items=100, decoded_bytes=decoded_bytes, item_bytes=10, batch_size=8)
-    assert ahead == items
+    config = replace(CONFIG, decoded_bytes=decoded_bytes, item_bytes=10)
+    share = make_share(make_episodes([60, 40]), config)
+    assert look_ahead(share, batch_size=8) == items

@@ -1,4 +1,4 @@
-"""What a decoder goes through to show a frame."""
+"""A decoder shows the wanted frames or says what is wrong, and counts what it goes through."""
 
 from __future__ import annotations
 
@@ -63,11 +63,7 @@ def test_pictures_before_the_wanted_ones_are_counted(
     assert decoder.decoded == decoded
 
 
-@pytest.mark.parametrize("call_bytes", [1, 1 << 20])
-def test_each_picture_is_the_wanted_one_in_calls_of_one_and_of_many(
-    decoders: Iterator[MiniDecoder], call_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decode, "_CALL_BYTES", call_bytes)
+def test_each_picture_is_the_wanted_one(decoders: Iterator[MiniDecoder]) -> None:
     decoder = next(decoders)
     for numbers in ([0, 1, 2], [7, 12, 13], range(20, LENGTH), [3]):
         shown = [(number, read_number(picture)) for number, picture in decoder.frames(numbers)]
@@ -106,6 +102,7 @@ def test_frames_are_written_to_every_cell_and_those_asked_for_are_kept(
     assert [read_number(written[1, 49 - n].numpy()) for n in filled] == filled
     assert int(written[1].any(dim=(1, 2, 3)).sum()) == len(filled)
     assert decoder.decoded == 8 + 4 + 1 + 4
+    assert (decoder._run is not None) == (way == "without the interpreter")
 
 
 def test_a_picture_of_another_time_is_never_written_silently(

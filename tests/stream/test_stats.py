@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from lerobot_stream.plan.elastic import new_base
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.stream.shares import plan_stream
 from lerobot_stream.stream.stats import StreamStats, WaitClock
 from lerobot_stream.stream.worker import WorkerStream
-from tests.lerobot import Written
-from tests.recordings import LENGTHS, TOP, WRIST, WRITERS, record
+from tests.lerobot import Written, number_of, write_dataset
+from tests.recordings import FPS, LENGTHS, TOP, WRIST, WRITERS, record
 
 
 class Clock:
@@ -91,6 +93,28 @@ def test_after_an_epoch_each_picture_was_decoded_once_and_nothing_is_held(
     most = 1.1 if strategy == "clip" else 1.4
     assert after.pictures <= after.decoded <= most * after.pictures
     assert (after.reserved_bytes, after.resident_bytes, after.open_bytes) == (0, 0, 0)
+
+
+def test_windows_of_pictures_kept_in_parquet_decode_each_once_and_show_what_they_should(
+    tmp_path: Path,
+) -> None:
+    written = write_dataset(tmp_path / "set", lengths=[70, 41], image_cameras={TOP: (4, 6)})
+    whole = stream(
+        written,
+        sampling_strategy="clip",
+        delta_timestamps={TOP: [-2 / FPS, 0.0]},
+        return_uint8=True,
+    )
+    starts = torch.tensor([0, 70])
+    for batch in whole:
+        pictures, index = batch[TOP], batch["index"]
+        assert isinstance(pictures, torch.Tensor)
+        assert isinstance(index, torch.Tensor)
+        shown = [[number_of(step) for step in item] for item in pictures.movedim(2, -1).numpy()]
+        first = starts[torch.searchsorted(starts, index, right=True) - 1]
+        assert shown == torch.stack([torch.maximum(index - 2, first), index], dim=1).tolist()
+    # An episode that is begun in its middle shows two frames again where it was begun.
+    assert 70 + 41 <= whole.stats().decoded <= 70 + 41 + 2 * 2
 
 
 def test_bytes_are_counted_since_the_stream_was_started(written: Written) -> None:

@@ -1,4 +1,4 @@
-"""Decode threads: one open decoder an episode and camera, its jobs strictly one after another."""
+"""Decode threads: one open decoder a visit and camera, its jobs strictly one after another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from lerobot_stream.stream.fill import Job, fill_pictures, first_needed_later
 from lerobot_stream.stream.visit import Visit
 from lerobot_stream.stream.window import Window
 
+_QueueKey = tuple[tuple[int, int], str]
+"""Key of the visit, and the camera."""
+
 
 @dataclass(slots=True)
-class _Lane:
+class _Queue:
     """The jobs of one visit and camera."""
 
     waiting: deque[tuple[int, Job, Callable[[BaseException | None], None]]] = field(
@@ -57,9 +60,9 @@ class DecodePool:
         self._windows = windows
         self._open_decoders = open_decoders
         self._keep_tail = keep_tail
-        self._lanes: dict[tuple[tuple[int, int], str], _Lane] = {}
-        self._idle: OrderedDict[tuple[tuple[int, int], str], MiniDecoder] = OrderedDict()
-        self._ready: list[tuple[int, tuple[tuple[int, int], str], _Lane]] = []
+        self._queues: dict[_QueueKey, _Queue] = {}
+        self._idle: OrderedDict[_QueueKey, MiniDecoder] = OrderedDict()
+        self._ready: list[tuple[int, _QueueKey, _Queue]] = []
         self._submitted = 0
         self._running = 0
         self._closed = False
@@ -74,20 +77,20 @@ class DecodePool:
 
     def submit(self, job: Job, *, done: Callable[[BaseException | None], None]) -> None:
         """Decode a job after the earlier ones of its visit and camera; then call ``done``."""
-        lane_key = (job.visit.key, job.key)
+        queue_key = (job.visit.key, job.key)
         with self._lock:
-            lane = self._lanes.setdefault(lane_key, _Lane())
-            lane.waiting.append((self._submitted, job, done))
+            queue = self._queues.setdefault(queue_key, _Queue())
+            queue.waiting.append((self._submitted, job, done))
             self._submitted += 1
-            if not lane.running:
-                lane.running = True
-                self._make_ready(lane_key, lane)
+            if not queue.running:
+                queue.running = True
+                self._make_ready(queue_key, queue)
 
     def forget(self, visit: Visit) -> None:
         """Close the decoders of a visit that no later job needs."""
         with self._lock:
-            for key in [key for key in self._lanes if key[0] == visit.key]:
-                del self._lanes[key]
+            for key in [key for key in self._queues if key[0] == visit.key]:
+                del self._queues[key]
                 self._idle.pop(key, None)
 
     def close(self) -> None:
@@ -97,13 +100,13 @@ class DecodePool:
             self._ready.clear()
         self._threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
-            self._lanes.clear()
+            self._queues.clear()
             self._idle.clear()
 
-    def _make_ready(self, lane_key: tuple[tuple[int, int], str], lane: _Lane) -> None:
+    def _make_ready(self, queue_key: _QueueKey, queue: _Queue) -> None:
         if self._closed:
             return
-        heapq.heappush(self._ready, (lane.waiting[0][0], lane_key, lane))
+        heapq.heappush(self._ready, (queue.waiting[0][0], queue_key, queue))
         if self._running < self.threads:
             self._running += 1
             self._threads.submit(self._run_ready)
@@ -119,30 +122,30 @@ class DecodePool:
             if not self._ready:
                 self._running -= 1
                 return False
-            _, lane_key, lane = heapq.heappop(self._ready)
-            _, job, done = lane.waiting.popleft()
-            decoder = self._idle.pop(lane_key, None)
+            _, queue_key, queue = heapq.heappop(self._ready)
+            _, job, done = queue.waiting.popleft()
+            decoder = self._idle.pop(queue_key, None)
         error: BaseException | None = None
         try:
-            decoder = self._decode(job, lane, decoder)
+            decoder = self._decode(job, queue, decoder)
         except BaseException as caught:  # noqa: BLE001 - handed to the thread that consumes
             error, decoder = caught, None
         with self._lock:
-            if decoder is not None and self._lanes.get(lane_key) is lane:
-                self._idle[lane_key] = decoder
+            if decoder is not None and self._queues.get(queue_key) is queue:
+                self._idle[queue_key] = decoder
                 while self._open_decoders and len(self._idle) > self._open_decoders:
                     self._idle.popitem(last=False)
-            lane.running = bool(lane.waiting)
-            if lane.running:
-                self._make_ready(lane_key, lane)
+            queue.running = bool(queue.waiting)
+            if queue.running:
+                self._make_ready(queue_key, queue)
         done(error)
         return True
 
-    def _decode(self, job: Job, lane: _Lane, decoder: MiniDecoder | None) -> MiniDecoder | None:
+    def _decode(self, job: Job, queue: _Queue, decoder: MiniDecoder | None) -> MiniDecoder | None:
         window = self._windows.get(job.key)
         keep_from = first_needed_later(job, window) if self._keep_tail else job.data.length
-        filled = fill_pictures(job, window, decoder=decoder, held=lane.tail, keep_from=keep_from)
-        lane.tail = filled.kept
+        filled = fill_pictures(job, window, decoder=decoder, held=queue.tail, keep_from=keep_from)
+        queue.tail = filled.kept
         with self._lock:
             self.pictures += filled.pictures
             self.decoded += filled.decoded

@@ -34,7 +34,7 @@ def parse_episodes(text: str) -> list[int]:
 
 def _sensible(count: int) -> int:
     if count < 1:
-        raise ValueError("--episodes: wanted at least 1, found 0")
+        raise ValueError("--episodes: 0 chooses no episode; episode 0 alone is 0-0")
     if count > _MOST:
         raise ValueError(f"--episodes: wanted at most {_MOST:,}, found {count:,}")
     return count

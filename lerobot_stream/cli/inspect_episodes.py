@@ -89,7 +89,7 @@ def command(
     chosen = None if episodes is None else parse_episodes(episodes)
     source = open_address(repo_id, root=root, revision=revision, repo_type=repo_type)
     for output in filter(None, (exclude_file, html)):
-        _refuse_inside(output, source)
+        _check_output(output, source)
     from lerobot_stream.inspect.json_report import describe_failure, write_json
     from lerobot_stream.inspect.page_plan import plan_drawn
     from lerobot_stream.inspect.summary import inspect_dataset
@@ -125,8 +125,10 @@ def command(
         raise typer.Exit(1)
 
 
-def _refuse_inside(output: Path, source: Source) -> None:
+def _check_output(output: Path, source: Source) -> None:
     """Nothing is written to the dataset, not even by mistake."""
+    if output.is_dir():
+        raise ValueError(f"{output} is a folder; name a file")
     root = Path(source.identity.data_root)
     if root.is_absolute() and output.resolve().is_relative_to(root):
         raise ValueError(f"{output} lies inside the dataset {root}")
@@ -162,10 +164,11 @@ def _show(summary: Summary, chosen: list[int] | None, sort: str, *, findings_onl
 def _write_page(
     summary: Summary, source: Source, path: Path, max_thumbnails: int, console: Console
 ) -> None:
-    from lerobot_stream.inspect.page import write_page
+    from lerobot_stream.inspect.page import make_page
 
     with console.status("decoding thumbnails"):
-        write_page(summary, source, path, max_thumbnails=max_thumbnails)
+        page = make_page(summary, source, max_thumbnails=max_thumbnails)
+    _write(path, page)
     size = format_bytes(path.stat().st_size)
     console.print(f"wrote {path}, {size}", markup=False, soft_wrap=True)
 
@@ -174,7 +177,19 @@ def _write_excluded(summary: Summary, path: Path, console: Console) -> None:
     from lerobot_stream.inspect.finding import lost_episodes
 
     lost = lost_episodes(summary.findings, summary.table.episode_index.tolist())
-    path.write_text(json.dumps(lost) + "\n", encoding="utf-8")
+    _write(path, json.dumps(lost) + "\n")
     what = f"{len(lost)} of {counted(len(summary.table), 'episode')} cannot be read"
     advice = f"; leave them out with --dataset.exclude_episodes=@{path}" if lost else ""
     console.print(what + advice, markup=False, soft_wrap=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StreamError(
+            f"cannot be written: {error.strerror or error}",
+            path=str(path),
+            hint="name a file in a folder that can be written and has space",
+        ) from error

@@ -158,8 +158,11 @@ def find_meant(flag: str, known: Sequence[str]) -> str | None:
         known: Flags that there are.
 
     Returns:
-        The one it is spelt like, or whose last part it is; None where nothing is near enough.
+        The one it is spelt like, or its last part, or of which it is the last part; None
+        where nothing is near enough.
     """
     close = difflib.get_close_matches(flag, known, n=1, cutoff=_CLOSE)
-    whole = [name for name in known if name.endswith("." + flag.removeprefix("--"))]
+    name = flag.removeprefix("--")
+    last = f"--{name.rpartition('.')[2]}"
+    whole = [one for one in known if one == last or one.endswith(f".{name}")]
     return next(iter([*whole, *close]), None)

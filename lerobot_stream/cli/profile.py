@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -82,16 +83,17 @@ def command(
         episodes=None if episodes is None else parse_episodes(episodes),
         delta_timestamps=_windows(delta_timestamps),
     )
-    stream = StreamConfig(
-        seed=seed,
-        sampling_strategy=cast(Strategy, strategy),
-        episode_pool_size=episode_pool_size,
-        prefetch_episodes=prefetch_episodes,
-        byte_budget_gb=byte_budget_gb,
-        decoded_pool_gb=decoded_pool_gb,
-        decode_threads=decode_threads,
-        repeat=True,
-    )
+    with _flags_named():
+        stream = StreamConfig(
+            seed=seed,
+            sampling_strategy=cast(Strategy, strategy),
+            episode_pool_size=episode_pool_size,
+            prefetch_episodes=prefetch_episodes,
+            byte_budget_gb=byte_budget_gb,
+            decoded_pool_gb=decoded_pool_gb,
+            decode_threads=decode_threads,
+            repeat=True,
+        )
     from lerobot_stream.profile.measure import ProfileConfig, profile_stream
     from lerobot_stream.stream.opened import open_dataset
 
@@ -103,6 +105,17 @@ def command(
         typer.echo(json.dumps(profile.to_json(), indent=2))
     else:
         _show(profile, Console(highlight=False))
+
+
+@contextmanager
+def _flags_named() -> Iterator[None]:
+    """Name the flag where a setting is refused that has another name in Python."""
+    try:
+        yield
+    except ValueError as error:
+        name, _, said = str(error).partition(" ")
+        flag = name.removeprefix("sampling_").replace("_", "-")
+        raise ValueError(f"--{flag} {said}") from None
 
 
 def _windows(text: str | None) -> Mapping[str, Sequence[float]] | None:

@@ -47,10 +47,13 @@ def command(flags: Mapping[str, str]) -> None:
 
     # Read when torch loads OpenMP: threads that spin while they wait take the cores that decode.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    from lerobot_stream.train.distributed import read_ranks
     from lerobot_stream.train.loop import train
 
     checkpoint = train(config, explicit=frozenset(explicit), console=Console(stderr=True))
-    typer.echo(checkpoint)
+    rank, _, _ = read_ranks(os.environ)
+    if rank == 0:
+        typer.echo(checkpoint)
 
 
 def _read_defaults(path: object) -> dict[str, Any]:

@@ -124,7 +124,13 @@ def _mapping(value: object, member: object) -> object:
     arguments = get_args(member)
     if not isinstance(value, dict) or not arguments:
         return value
-    return {key: from_json(item, arguments[1]) for key, item in value.items()}
+    taken = {}
+    for key, item in value.items():
+        try:
+            taken[key] = from_json(item, arguments[1])
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return taken
 
 
 def _json(text: str, annotation: object) -> object:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from lerobot_stream.dataset.json_file import parse_json
 from lerobot_stream.dataset.template import check_template, fill_template, template_pattern
 from lerobot_stream.dataset.version import INFO_PATH, check_version
-from lerobot_stream.errors import DatasetError, FormatError
+from lerobot_stream.errors import DatasetError, FormatError, MissingFileError
+from lerobot_stream.source.base import Source
+from lerobot_stream.source.ranges import read_file
 
 _MAX_FPS = 100_000
 _MAX_VALUES = 1 << 30  # one frame of one feature
@@ -137,6 +139,20 @@ class Info:
 
     def _keys(self, *dtypes: str) -> tuple[str, ...]:
         return tuple(key for key, feature in self.features.items() if feature.dtype in dtypes)
+
+
+def fetch_info(source: Source) -> bytes:
+    """Read ``meta/info.json`` whole.
+
+    Raises:
+        MissingFileError: There is no dataset here.
+        FormatError: It is absurdly large.
+    """
+    try:
+        return read_file(source, INFO_PATH)
+    except MissingFileError as error:
+        error.hint = error.hint or f"name the folder or repository that holds {INFO_PATH}"
+        raise
 
 
 def parse_info(data: bytes) -> Info:

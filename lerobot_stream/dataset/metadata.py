@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episodes import EpisodeTable, read_episodes
-from lerobot_stream.dataset.info import Feature, Info, parse_info
+from lerobot_stream.dataset.info import Feature, Info, fetch_info, parse_info
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.tasks import read_tasks
 from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.source.base import Source
-from lerobot_stream.source.ranges import read_file
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +98,7 @@ def read_metadata(source: Source) -> DatasetMetadata:
         FormatError: A file is torn or not of its format.
         DatasetError: The dataset is not a v3 one, or contradicts itself.
     """
-    info = parse_info(read_file(source, INFO_PATH))
+    info = parse_info(fetch_info(source))
     episodes = read_episodes(source, info)
     _warn_of_counts(info, episodes)
     return DatasetMetadata(info, episodes, read_tasks(source), read_stats(source))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lerobot_stream.dataset.episode_faults import FOLDER
 from lerobot_stream.dataset.episodes import EpisodeScan, EpisodeTable, scan_episodes
-from lerobot_stream.dataset.info import Info, parse_info
+from lerobot_stream.dataset.info import Info, fetch_info, parse_info
 from lerobot_stream.dataset.stats import PATH as STATS_PATH
 from lerobot_stream.dataset.stats import read_stats
 from lerobot_stream.dataset.tasks import PATH as TASKS_PATH
@@ -22,7 +22,6 @@ from lerobot_stream.errors import DatasetError, FormatError
 from lerobot_stream.inspect.finding import Finding, file_fault
 from lerobot_stream.inspect.kinds import METADATA_FILE
 from lerobot_stream.source.base import FileInfo, Source
-from lerobot_stream.source.ranges import read_file
 from lerobot_stream.span import Span
 
 CARD_PATH = "README.md"
@@ -94,7 +93,7 @@ def read_info(source: Source) -> Info:
     Raises:
         StreamError: It cannot be read, or is of another version.
     """
-    data = read_file(source, INFO_PATH)
+    data = fetch_info(source)
     try:
         return parse_info(data)
     except DatasetError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from importlib import resources
-from pathlib import Path
 
 from lerobot_stream.inspect.page_data import describe_page
 from lerobot_stream.inspect.page_plan import plan_thumbnails
@@ -20,21 +19,18 @@ _MAX_ROW_BYTES = 32 << 20
 """Largest row groups that are fetched for three pictures inside them."""
 
 
-def write_page(summary: Summary, source: Source, path: Path, *, max_thumbnails: int) -> None:
-    """Write the page.
+def make_page(summary: Summary, source: Source, *, max_thumbnails: int) -> str:
+    """Make the page.
 
     Args:
         summary: What was found.
         source: Where the pictures are.
-        path: The file to write.
         max_thumbnails: Most pictures in it.
 
     Raises:
         StreamError: The source fails.
     """
-    thumbnails = fetch_thumbnails(summary, source, max_thumbnails)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_page(summary, thumbnails), encoding="utf-8")
+    return render_page(summary, fetch_thumbnails(summary, source, max_thumbnails))
 
 
 def fetch_thumbnails(summary: Summary, source: Source, most: int) -> list[Thumbnails]:

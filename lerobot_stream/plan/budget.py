@@ -43,7 +43,12 @@ def largest_pool(sizes: NDArray[np.int64], *, pool_size: int, byte_budget: int) 
 
 
 def checked_pool(
-    episodes: NDArray[np.int64], sizes: NDArray[np.int64], *, pool_size: int, byte_budget: int
+    episodes: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    *,
+    pool_size: int,
+    byte_budget: int,
+    num_workers: int = 1,
 ) -> int:
     """:func:`largest_pool`, or an error that names the episode which does not fit.
 
@@ -52,6 +57,7 @@ def checked_pool(
         sizes: ``(e,)`` Bytes of each.
         pool_size: Most episodes wanted.
         byte_budget: Bytes the worker may hold.
+        num_workers: Workers that have as much; the hint is about all of them.
 
     Returns:
         Episodes in the pool, at least 1.
@@ -62,14 +68,21 @@ def checked_pool(
     pool = largest_pool(sizes, pool_size=pool_size, byte_budget=byte_budget)
     if pool:
         return pool
-    first, *others = np.argsort(-np.asarray(sizes, dtype=np.int64), kind="stable")[:2].tolist()
-    needed = int(sizes[first])
-    message = f"episode {int(episodes[first])} takes {needed:,} bytes"
-    if needed <= byte_budget:
-        second = others[0]
-        needed += int(sizes[second])
-        message += f" and its successor, episode {int(episodes[second])}, {int(sizes[second]):,}"
+    largest = np.argsort(-np.asarray(sizes, dtype=np.int64), kind="stable")[:2].tolist()
+    (first, size), *others = [(int(episodes[place]), int(sizes[place])) for place in largest]
+    message = f"episode {first} takes {size:,} bytes"
+    if size <= byte_budget:
+        second, its_size = others[0]
+        message += f" and its successor, episode {second}, {its_size:,}"
+    budget = f"{byte_budget:,}" + (" a worker" if num_workers > 1 else "")
+    needed = num_workers * sum(int(sizes[place]) for place in largest)
     raise PlanError(
-        f"{message}; the byte budget is {byte_budget:,}",
-        hint=f"allow at least {needed / 1e9:.3g} GB, or leave the episode out",
+        f"{message}; the byte budget is {budget}",
+        hint=f"allow at least {enough_gb(needed)} GB, or leave the episode out",
     )
+
+
+def enough_gb(num_bytes: int) -> str:
+    """Write a number of GB that is surely not below ``num_bytes``, in three digits."""
+    unit = 10 ** max(0, len(str(num_bytes)) - 3)
+    return f"{(num_bytes // unit + 1) * unit / 1e9:.3g}"

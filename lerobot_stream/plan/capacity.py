@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lerobot_stream.plan.budget import enough_gb
+
 MOST_ROWS = 1 << 16
 """Most rows of open batches, whatever the decoded budget."""
 
@@ -50,7 +52,7 @@ def plan_capacity(
     if lanes * tail_bytes > most:
         needed = max(2 * tail_bytes, tail_bytes + item_bytes) * num_workers
         raise ValueError(
-            f"clip needs at least {needed / 1e9:.3g} GB for decoded frames,"
+            f"clip needs at least {enough_gb(needed)} GB for decoded frames,"
             f" the budget is {decoded_bytes / 1e9:.3g} GB"
         )
     rows = min((budget - lanes * tail_bytes) // item_bytes, MOST_ROWS)

@@ -191,6 +191,7 @@ class Share:
             self.episodes.sizes,
             pool_size=self.config.worker_pool_size if most is None else most,
             byte_budget=self.config.worker_byte_budget,
+            num_workers=self.config.num_workers,
         )
 
 

@@ -24,6 +24,6 @@ def losses_noted(table: EpisodeTable) -> Iterator[None]:
         for path, _ in error.failures:
             error.add_note(f"{path}: {holders.describe(path)}")
             lost |= set(holders.episodes(path))
-        advice = f"or leave its episodes out: {excluding(sorted(lost))}"
+        advice = f"or train without its episodes: {excluding(sorted(lost))}"
         error.hint = f"{error.hint}; {advice}" if error.hint else advice
         raise

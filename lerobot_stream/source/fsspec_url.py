@@ -275,6 +275,9 @@ class FsspecSource:
         if isinstance(fault, ImportError):
             hint = f"install the package that reads {scheme}://: {said}"
             return SourceError(f"nothing here reads {scheme}://", path=place, hint=hint)
+        if "Protocol not known" in said:
+            hint = "name a folder, or an address of hf:// or of what fsspec reads"
+            return SourceError(f"nothing here reads {scheme}://", path=place, hint=hint)
         effort = f" after {tries} tries" if tries > 1 else ""
         return SourceError(f"{what} cannot be read{effort}: {kind}: {said}", path=place)
 

@@ -32,7 +32,8 @@ class LocalSource:
 
     def __init__(self, root: Path, *, repo_id: str, revision: str = "v3.0") -> None:
         if not root.is_dir():
-            raise MissingFileError("no such folder", path=str(root))
+            hint = "name the dataset's folder, the one with meta/info.json"
+            raise MissingFileError("no such folder", path=str(root), hint=hint)
         self.root = root.resolve()
         self.identity = Identity(repo_id, revision, str(self.root))
         self.count = RequestCount()

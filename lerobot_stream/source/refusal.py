@@ -124,7 +124,10 @@ def gave_up(
             path=subject.name,
             hint="use fewer ranks, workers or connections at once, or wait some minutes",
         )
-    return SourceError(f"{name} {reason} {effort}", path=subject.name)
+    hint = "try again later"
+    if not status:
+        hint = "check the network; a dataset on this machine is read where its root says"
+    return SourceError(f"{name} {reason} {effort}", path=subject.name, hint=hint)
 
 
 def offline(what: str, subject: Subject, *, url: str) -> SourceError:
@@ -132,5 +135,5 @@ def offline(what: str, subject: Subject, *, url: str) -> SourceError:
     return SourceError(
         f"{what} must come from {host(url)}, and HF_HUB_OFFLINE is set",
         path=subject.name,
-        hint="unset HF_HUB_OFFLINE, or name a local folder with --dataset.root",
+        hint="unset HF_HUB_OFFLINE, or name the folder where the dataset lies as its root",
     )

@@ -57,17 +57,17 @@ def plan_windows(
         One window for each key of ``delta_timestamps``.
 
     Raises:
-        ValueError: A key is unknown, or a delta is no multiple of ``1 / fps``.
+        ValueError: A key is unknown, or a delta is no number or no multiple of ``1 / fps``.
     """
     windows = {}
+    if not isinstance(delta_timestamps, Mapping | None):
+        raise ValueError(f"delta_timestamps must map features to seconds, got {delta_timestamps!r}")
     for key, seconds in (delta_timestamps or {}).items():
         if key not in keys:
             hint = " (padding is in '<key>_is_pad')" if key.endswith(_OLD_PAD_SUFFIX) else ""
             known = ", ".join(sorted(keys))
             raise ValueError(f"delta_timestamps: no feature {key!r}{hint}; there are {known}")
-        if not len(seconds):
-            raise ValueError(f"delta_timestamps: {key!r} has no steps")
-        deltas = np.asarray(seconds, dtype=np.float64)
+        deltas = _seconds(key, seconds)
         with np.errstate(over="ignore"):
             offset = np.rint(deltas * fps)
         absurd = deltas[~(np.abs(offset) <= _MAX_OFFSET)]
@@ -84,3 +84,16 @@ def plan_windows(
             )
         windows[key] = Window(offset.astype(np.int64))
     return windows
+
+
+def _seconds(key: str, given: Sequence[float]) -> NDArray[np.float64]:
+    """``(T,)`` What was given, if it is a list of numbers."""
+    try:
+        deltas = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        deltas = np.zeros(())
+    if deltas.ndim != 1:
+        raise ValueError(f"delta_timestamps: {key!r} must be a list of seconds, got {given!r}")
+    if not len(deltas):
+        raise ValueError(f"delta_timestamps: {key!r} has no steps")
+    return deltas

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lerobot_stream.counted import counted
-from lerobot_stream.dataset.info import Info, parse_info
+from lerobot_stream.dataset.info import Info, fetch_info, parse_info
 from lerobot_stream.dataset.metadata import read_metadata, select_episodes
 from lerobot_stream.dataset.stats import read_stats
-from lerobot_stream.dataset.version import INFO_PATH
 from lerobot_stream.errors import PlanError
 from lerobot_stream.source.base import Identity, Source
 from lerobot_stream.source.open import open_source
-from lerobot_stream.source.ranges import read_file
 from lerobot_stream.stream.augment import Augment
 from lerobot_stream.stream.dataset import StreamingLeRobotDataset
 from lerobot_stream.stream.map_style import LeRobotDataset
@@ -66,7 +64,7 @@ def read_header(config: DatasetConfig) -> Header:
     )
     try:
         if not config.eval_split:
-            info = parse_info(read_file(source, INFO_PATH))
+            info = parse_info(fetch_info(source))
             return Header(source.identity, info, read_stats(source), None, ())
         return _read_split(config, source)
     finally:

@@ -118,9 +118,24 @@ def test_nothing_is_written_into_the_dataset(
     assert not (root / "meta/out").exists()
 
 
+@pytest.mark.parametrize("flag", ["--exclude-file", "--html"])
+def test_a_file_that_cannot_be_written_is_told_in_one_line(
+    root: Path, tmp_path: Path, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base(root)
+    (tmp_path / "file").touch()
+    assert inspect(root, f"{flag}={tmp_path / 'file/out'}") == 1
+    told = capsys.readouterr().err
+    assert f"error: {tmp_path / 'file/out'}: cannot be written: " in told
+    assert "hint: name a file in a folder that can be written" in told
+    assert inspect(root, f"{flag}={tmp_path}") == 2
+    assert f"{tmp_path} is a folder; name a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        (["--episodes=0"], "episode 0 alone is 0-0"),
         (["--sort=name"], "--sort: wanted episode, length, bytes, drift, found 'name'"),
         (["--metadata-only", "--deep"], "exclude each other"),
         (["--episodes=9-"], "--episodes: wanted a count or a list"),

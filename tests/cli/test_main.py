@@ -122,6 +122,11 @@ def test_ends_without_a_word_when_stopped(
             id="flag without its group",
         ),
         pytest.param(
+            ["inspect-episodes", "--repo-id=a/b", "--dataset.root=x"],
+            "error: no such option: --dataset.root\n  hint: did you mean --root",
+            id="flag with a group that only training has",
+        ),
+        pytest.param(
             ["train", "--policy.repo_id=a/b"],
             "error: no such option: --policy.repo_id\n  hint: leave it out",
             id="flag of another program",

@@ -58,7 +58,8 @@ def test_windows_are_read_from_json(written: Written, capsys: pytest.CaptureFixt
     [
         ("--delta-timestamps=x", "error: --delta-timestamps: wanted a JSON object"),
         ('--delta-timestamps={"nothing": [0]}', "no feature 'nothing'"),
-        ("--strategy=fast", "must be one of remaining, round_robin, clip"),
+        ("--strategy=fast", "--strategy must be one of remaining, round_robin, clip"),
+        ("--byte-budget-gb=-1", "--byte-budget-gb must be above 0"),
         ("--episodes=none", "--episodes: wanted a count or a list"),
     ],
 )

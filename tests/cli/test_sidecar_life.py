@@ -243,5 +243,5 @@ def test_offline_a_repository_says_what_is_missing(hub: Hub, shell: Shell) -> No
     error, hint = done.error
     assert "the list of its revisions must come from" in error
     assert "HF_HUB_OFFLINE is set" in error
-    assert "--dataset.root" in hint
+    assert "name the folder where the dataset lies" in hint
     assert hub.requests() == []

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lerobot_stream.inspect.page import fetch_thumbnails, render_page, write_page
+from lerobot_stream.inspect.page import fetch_thumbnails, make_page, render_page
 from lerobot_stream.inspect.page_plan import plan_drawn, plan_thumbnails
 from lerobot_stream.inspect.summary import Cost, Summary, inspect_dataset
 from lerobot_stream.inspect.thumbnails import Thumbnails
@@ -34,8 +34,7 @@ def data_of(page: str) -> dict[str, Any]:
 
 def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
     source, summary = look(base(tmp_path / "set"))
-    write_page(summary, source, tmp_path / "new/page.html", max_thumbnails=99)
-    page = (tmp_path / "new/page.html").read_text()
+    page = make_page(summary, source, max_thumbnails=99)
     urls = set(re.findall(r"""(?:src|href|url)\s*[=(:]\s*["']?([a-z]+:[^"'\s>)]*)""", page))
     assert urls <= {"data:,", "data:image/jpeg;base64,${jpeg}"}
     assert "default-src 'none'" in page

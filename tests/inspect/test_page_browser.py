@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from lerobot_stream.inspect.page import write_page
+from lerobot_stream.inspect.page import make_page
 from lerobot_stream.inspect.page_plan import plan_drawn
 from lerobot_stream.inspect.summary import inspect_dataset
 from lerobot_stream.source.local import LocalSource
@@ -37,7 +37,7 @@ LENGTHS = (5, 3, 4, 6, 8, 2)
 def make(root: Path, page: Path, *, max_thumbnails: int = 900) -> Path:
     source = LocalSource(root, repo_id="lab/arm")
     summary = inspect_dataset(source, draw=plan_drawn)
-    write_page(summary, source, page, max_thumbnails=max_thumbnails)
+    page.write_text(make_page(summary, source, max_thumbnails=max_thumbnails), encoding="utf-8")
     return page
 
 

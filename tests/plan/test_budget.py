@@ -36,7 +36,31 @@ def test_a_single_episode_may_fill_the_budget() -> None:
 def test_an_episode_above_the_budget_is_named_with_both_sizes() -> None:
     with pytest.raises(PlanError, match=r"episode 30 takes 2,000 bytes; .* budget is 1,500") as e:
         checked_pool(np.array([10, 30]), np.array([9, 2000]), pool_size=4, byte_budget=1500)
-    assert e.value.hint == "allow at least 2e-06 GB, or leave the episode out"
+    assert e.value.hint == "allow at least 2.01e-06 GB, or leave the episode out"
+
+
+@given(
+    st.lists(st.integers(1, 10**13), min_size=1, max_size=5),
+    st.integers(0, 10**13),
+    st.integers(1, 4),
+)
+def test_as_much_as_the_hint_says_is_enough(
+    sizes: list[int], byte_budget: int, num_workers: int
+) -> None:
+    def pool(budget: int) -> int:
+        return checked_pool(
+            np.arange(len(sizes)),
+            np.array(sizes),
+            pool_size=4,
+            byte_budget=budget // num_workers,
+            num_workers=num_workers,
+        )
+
+    try:
+        pool(byte_budget)
+    except PlanError as error:
+        gigabytes = float(str(error.hint).split()[3])
+        assert pool(int(gigabytes * 10**9)) >= 1
 
 
 def test_an_episode_without_room_for_a_successor_is_named_with_it() -> None:

@@ -63,7 +63,7 @@ def test_a_window_above_the_decoded_budget_says_how_much_it_needs() -> None:
         item_bytes=10**9,
         decoded_bytes=2 * 10**9,
     )
-    with pytest.raises(ValueError, match=r"at least 3\.8 GB for decoded frames, .* is 2 GB"):
+    with pytest.raises(ValueError, match=r"at least 3\.81 GB for decoded frames, .* is 2 GB"):
         config.capacity(8)
     assert replace(config, decoded_bytes=38 * 10**8).capacity(8).lanes == 1
 

@@ -337,5 +337,5 @@ def test_endpoint_and_token_come_from_the_environment(hub: Hub, tmp_path: Path) 
 def test_offline_comes_from_the_environment(hub: Hub, tmp_path: Path) -> None:
     (line,) = run_program({**hub.env(tmp_path), "HF_HUB_OFFLINE": "1"})
     assert line.startswith(f"{REPO}: the list of its revisions must come from 127.0.0.1:")
-    assert "name a local folder with --dataset.root" in line
+    assert "name the folder where the dataset lies as its root" in line
     assert hub.requests() == []

@@ -184,8 +184,8 @@ class StreamingLeRobotDataset(DescribedDataset, IterableDataset[dict[str, Any]])
 
         Returns:
             Batches: pictures ``(B, [T,] C, H, W)``, columns ``(B, [T,] ...)``, ``task`` as a
-            list. The next one may raise a StreamError where data cannot be read; every batch
-            before it has been delivered.
+            list. The next one may raise a StreamError where data cannot be read; the batches
+            come before it that show nothing of that, nor of what was decoded together with it.
 
         Raises:
             TypeError: ``batch_size`` is no whole number.

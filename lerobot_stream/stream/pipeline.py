@@ -101,7 +101,8 @@ class Pipeline:
         """Yield finished batches in order.
 
         Raises:
-            StreamError: What stopped the stream; every batch before it has been delivered.
+            StreamError: What stopped the stream. Before it come the batches that show nothing of
+                it, nor of what was decoded together with it.
         """
         self._walker.start()
         while self._num_items is None or self._delivered * self._batch_size < self._num_items:

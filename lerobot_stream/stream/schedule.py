@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections.abc import Callable, Iterator
 
@@ -14,9 +15,12 @@ from lerobot_stream.plan.epoch import plan_epoch
 from lerobot_stream.plan.layers import Layers
 from lerobot_stream.plan.order import Order
 from lerobot_stream.plan.runs import plan_runs
+from lerobot_stream.plan.share import Share
 from lerobot_stream.plan.unit import Unit
 from lerobot_stream.stream.pipeline import Task
 from lerobot_stream.stream.visit import Visit
+
+logger = logging.getLogger(__name__)
 
 
 class Schedule:
@@ -57,6 +61,7 @@ class Schedule:
         self._visits_lock = threading.Lock()
         self._config = layers.whole.config
         self._block_items = look_ahead(layers.whole, batch_size=batch_size)
+        _warn_of_large_batches(layers.whole, batch_size)
 
     @property
     def num_items(self) -> int | None:
@@ -152,6 +157,21 @@ class Schedule:
         stop = min(length, int(order.visit_stop[number]) + self._config.last_offset)
         row = int(self._numbers[share.positions[position]])
         return Visit((epoch, number), row, start, stop, self._visit_bytes(row, start, stop))
+
+
+def _warn_of_large_batches(share: Share, batch_size: int) -> None:
+    """Two batches are held however small the budget is: one filled, one being filled."""
+    config = share.config
+    held = 2 * batch_size * config.item_bytes * config.num_workers
+    if held > config.decoded_bytes and share.worker == 0:
+        logger.warning(
+            "two batches of %d take %.3g GB decoded%s, more than the %.3g GB of the decoded pool; "
+            "they are held all the same",
+            batch_size,
+            held / 1e9,
+            f" in {config.num_workers} workers" if config.num_workers > 1 else "",
+            config.decoded_bytes / 1e9,
+        )
 
 
 def _visits_left(order: Order, item: int) -> NDArray[np.int64]:

@@ -52,6 +52,19 @@ def test_what_is_fetched_is_what_is_decoded(strategy: Strategy, item: int) -> No
     assert len(asked) == len(fetched)  # each visit's bytes are worked out once
 
 
+def test_batches_larger_than_the_decoded_budget_are_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = replace(CONFIG, decoded_bytes=8 * 10**9, item_bytes=10**9)
+    make_schedule(config, batch_size=4)
+    assert not caplog.messages
+    make_schedule(config, batch_size=5)
+    assert caplog.messages == [
+        "two batches of 5 take 10 GB decoded, more than the 8 GB of the decoded pool; "
+        "they are held all the same"
+    ]
+
+
 @given(rows=st.integers(8, 400), batch_size=st.integers(1, 64))
 def test_open_batches_fit_the_decoded_budget(rows: int, batch_size: int) -> None:
     config = replace(CONFIG, strategy="clip", run_frames=3, decoded_bytes=rows)

@@ -108,10 +108,11 @@ def _edit_stop(
     """Give the track tick from which on an edit presents nothing.
 
     A sample that starts right there is cut, as FFmpeg does. Only where movie ticks are longer
-    than the last sample can rounding hide a whole one: then a tick of tolerance is given.
+    than the last sample can rounding hide a whole one: then a tick of tolerance is given. A
+    lone sample is taken to last one track tick, the least that there is.
     """
     tick = Fraction(timescale, movie_timescale)
-    spacing = int(np.diff(np.partition(cts, -2)[-2:])[0]) if len(cts) > 1 else 0
+    spacing = int(np.diff(np.partition(cts, -2)[-2:])[0]) if len(cts) > 1 else 1
     tolerance = tick if tick > spacing else 0
     return edit.media_time + edit.duration * tick + tolerance
 

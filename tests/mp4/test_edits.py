@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from lerobot_stream.errors import FormatError
@@ -155,6 +155,7 @@ def test_edits_that_a_sidecar_cannot_hold_are_refused(edits: list[Edit], message
     start=st.integers(0, 5000),
     duration=st.integers(0, 10000),
 )
+@example(cts=[5000], start=0, duration=10000)  # a lone sample right behind the edit
 def test_times_from_zero_on_are_the_presented_ones(
     cts: list[int], start: int, duration: int
 ) -> None:
